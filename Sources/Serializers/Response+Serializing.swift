@@ -24,7 +24,8 @@ extension Response {
         }
     }
 
-    /// Decodes the content as ``TurnpikeCore/Call/decode(_:)`` does, after a look at the head.
+    /// Decodes the content as ``TurnpikeCore/Call/decode(_:)`` does, after the caller has checked
+    /// the head.
     ///
     /// ```swift
     /// let response = try await client.get("users/1").response()

@@ -9,9 +9,9 @@ public protocol BoundedMapEntry {
 /// The states of a gate for its origins or other keys: at most 1024 entries.
 ///
 /// If the map is full, it drops the least recently used entry on which no call depends. If calls
-/// depend on all entries, the map grows. It then searches for unused entries only after each growth
-/// by a quarter, so that the search costs little per entry. The number of entries is then at most the
-/// number of running calls plus a quarter.
+/// depend on all entries, the map grows. A growing map searches for unused entries only after each
+/// growth by a quarter, so that the search costs little per entry. The number of entries is then at
+/// most the number of running calls plus a quarter.
 public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline struct Entry {
         @usableFromInline var value: Value

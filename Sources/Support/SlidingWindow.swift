@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two counts over the latest period, in slots that expire one by one.
+/// Two counts over the last period; the period has slots that expire one by one.
 public struct SlidingWindow: Sendable {
     private struct Slot {
         var first = 0

@@ -41,7 +41,7 @@ public struct CallEvent: Sendable {
     /// inside a retry, this is the time since the attempt began.
     public var elapsed: Duration { passBegan.duration(to: now) }
 
-    /// The times of the events of the call so far.
+    /// The times of the past events of the call.
     public var timeline: Timeline { context.call.record.timeline }
 
     /// The current wall-clock time of the call.

@@ -17,12 +17,12 @@ import Synchronization
 /// ``RequestLogger`` receives the same events for its part of the chain, without secrets.
 ///
 /// A reader gets requests, responses and errors unchanged, so it must redact what it shows or
-/// stores. It must not block. Steps of simultaneous parts arrive in several tasks.
+/// stores. A reader must not block. Events of simultaneous parts arrive in several tasks.
 public protocol CallReader: Sendable {
-    /// Reads a step.
+    /// Reads an event.
     /// - Parameters:
-    ///   - step: The step.
-    ///   - context: The context of the step (``Context/part``).
+    ///   - step: The event.
+    ///   - context: The context of the event (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
     /// Returns the reader for a call that begins; by default this reader.
@@ -44,9 +44,9 @@ public enum CallStep: Sendable {
     case entered(CallPart, in: Int)
     /// The part of the call that the context belongs to has ended.
     ///
-    /// The result is the error, or the status of the response that the part returned. An exchange
-    /// is reported here if it fails or its upgraded connection is closed; otherwise the end of its
-    /// body ends the exchange. The call ends when the caller gets the response or value.
+    /// The result is the error, or the status of the response that the part returned. A failed or
+    /// upgraded exchange ends with this event; any other exchange ends with its body. The call ends
+    /// when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
     /// A gate reports an action. If `describesPass` is true, the message describes all that the
     /// gate did with the request.
@@ -109,7 +109,7 @@ struct CallPlace {
 /// The readers of a call and of its side calls.
 final class CallStream: Sendable {
     private let first: any CallReader
-    // This list is nearly always empty, and then takes no memory of its own.
+    // An empty list takes no memory, and the list is nearly always empty.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 

@@ -43,13 +43,13 @@ extension Context {
     ///     only if the call has readers.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
-    ///     is still under way, the error describes that exchange instead.
+    ///     is still running, the error describes that exchange instead.
     ///   - message: The gate's message before the wait (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
     ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``), when the wait
     ///     begins and when it has ended.
-    ///   - operation: The operation. Its context differs from this context only in its ``part``.
-    ///     Exchanges that the operation makes in its context are parts of the wait.
+    ///   - operation: The operation. The operation's context differs from this context only in the
+    ///     ``part``. Exchanges that the operation makes in its context are parts of the wait.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(

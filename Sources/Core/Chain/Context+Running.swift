@@ -9,7 +9,8 @@ extension Context {
     /// cancellation of the caller's task also cancels this context, so call this method on a
     /// ``child(deadline:)``.
     /// - Parameters:
-    ///   - operation: The operation. It runs in a task that is cancelled with the context.
+    ///   - operation: The operation. The operation runs in a task that is cancelled with the
+    ///     context.
     ///   - abandon: Receives a value that arrives after the caller has returned.
     /// - Returns: The value.
     /// - Throws: The error of the operation or of the cancellation. If the context is already
@@ -18,7 +19,8 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // Otherwise, the operation could send something before its task sees the cancellation.
+        // Checked, because the operation could send something before its task sees the
+        // cancellation.
         try checkCancellation()
         let answer = OneShot<Value>()
         // The task is cancelled with this context, an outer context or the caller's task.

@@ -4,9 +4,9 @@ import TurnpikeSupport
 
 /// The environment of a request on its way through the chain.
 ///
-/// A context has the identity of the call, clocks, randomness, values and cancellation. It belongs
-/// to one attempt of one call. A gate passes its context on when it calls `next`. If a gate may
-/// have to stop the rest of the chain, it passes a ``child(deadline:)`` instead.
+/// A context has the identity of the call, clocks, randomness, values and cancellation. A context
+/// belongs to one attempt of one call. A gate passes its context on when it calls `next`. A gate
+/// that may have to stop the rest of the chain passes a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()
@@ -146,14 +146,14 @@ public final class Context: Sendable {
     /// With a seeded source, the sequence depends only on the number of the call.
     public var random: CallRandom { call.random }
 
-    /// How many times this call asked the transport to send so far.
+    /// How many requests this call has passed to the transport.
     public var sendCount: Int { call.record.sends }
 
     /// The origin of the client's base URL, or nil without a base URL; unless configured otherwise,
     /// a gate adds a credential only to requests for this origin.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
-    /// The redirects that the call has followed so far.
+    /// The redirects that the call has followed.
     public var hops: [Hop] { call.record.hops }
 
     /// The outcomes of the call's last 32 attempts; empty if the call was not retried.
@@ -245,9 +245,9 @@ public final class Context: Sendable {
 
     /// Creates a context of the same call that outer cancellations and deadlines do not affect.
     ///
-    /// Use it for work that outlives its caller, such as an exchange that several calls share. The
-    /// creator must cancel the context; otherwise the context ends with the client. The loggers
-    /// outside this context receive the events of the new context.
+    /// This context is for work that outlives its caller, such as an exchange that several calls
+    /// share. The creator must cancel the context; otherwise the context ends with the client. The
+    /// loggers outside this context receive the events of the new context.
     public func detached() -> Context {
         Context(
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
@@ -257,10 +257,11 @@ public final class Context: Sendable {
 
     /// Creates the context of a separate call; only the end of the client cancels that call.
     ///
-    /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
-    /// clocks and the identifier of this call. It has its own values, sends and time limits. While
-    /// this call waits for the new call (``report(waitingFor:atDeadline:saying:by:gauges:_:)``),
-    /// the readers of this call also read the new call.
+    /// This context is for an exchange that a gate makes on behalf of many calls. The new call
+    /// shares the clocks and the identifier of this call. The new call has its own values, sends
+    /// and time limits. While this call waits for the new call
+    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``), the readers of this call also read
+    /// the new call.
     /// - Parameter isOneTime: Whether not even the end of the client cancels the new call, because
     ///   the exchange cannot be repeated; an example is the use of a refresh token. The caller must
     ///   then end the call.

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Exchanges that several calls share.
 ///
 /// The first call that asks for a key starts the exchange in a context that outlives the call.
-/// Further calls wait for the same exchange. A call may stop waiting without an effect on the
-/// others. When the last waiting call leaves, the exchange is cancelled.
+/// Further calls wait for the same exchange. A call may stop waiting without an effect on other
+/// calls. When the last waiting call leaves, the exchange is cancelled.
 public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The result of a shared exchange for one of the waiting calls.
     public enum Landing: Sendable {
@@ -137,7 +137,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for waiting in close(seat) { waiting.settle(landing) }
     }
 
-    /// Returns the response to the longest-waiting call; the others send their own requests.
+    /// Returns the response to the longest-waiting call; other calls send their own requests.
     public func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }

@@ -24,9 +24,9 @@ public protocol Gate: Sendable {
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// States facts about this gate with its settings, for checks and explanations of a stack.
+    /// States facts about this gate, for checks and explanations of a stack; nil by default.
     ///
-    /// Calls never run this method. It must not send, wait or change any state. The default is nil.
+    /// Calls never run this method. The method must not send, wait or change any state.
     /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
     ///   hold for any request.
     /// - Returns: The facts, or nil if nothing is known.
@@ -34,7 +34,7 @@ public protocol Gate: Sendable {
 
     /// Returns lines about the present state of the gate, in any order; none by default.
     ///
-    /// Calls never run this method. It must not send, wait or change anything.
+    /// Calls never run this method. The method must not send, wait or change any state.
     /// - Parameter now: The time of the client.
     /// - Returns: The lines.
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure]

@@ -23,7 +23,7 @@ public protocol GateGroup: Gate {
 
     /// Whether a request passes through the gates.
     ///
-    /// Called for each request: inside a retry for each attempt, inside a redirect for each hop.
+    /// Called for each attempt inside a retry, and for each request inside a redirect.
     func applies(to request: Request, context: Context) -> Bool
 }
 

@@ -9,7 +9,7 @@ public struct Outcome: Sendable {
     public let request: Request
     /// The response, or the error.
     public let result: Result<Response, any Error>
-    /// The number of attempts that the judging gate has made so far, starting at 1.
+    /// The number of attempts that the judging gate has made, starting at 1.
     public let attempts: Int
     /// The time from the start of the attempt to the head of its response.
     public let elapsed: Duration
@@ -61,7 +61,7 @@ public struct Outcome: Sendable {
 
     /// Whether a kept-alive connection ended before the first byte of a response.
     ///
-    /// Such an end does not mean that the server failed (``TransferState/lostReusedConnection``).
+    /// The server need not have failed (``TransferState/lostReusedConnection``).
     public var hasLostReusedConnection: Bool { transfer?.lostReusedConnection ?? false }
 
     /// Whether the request's body can be sent again (``RequestBody/isReplayable``).

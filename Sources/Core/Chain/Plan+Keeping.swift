@@ -22,8 +22,8 @@ extension Plan {
 
     /// Returns the outcome of an attempt after reading content of its response.
     ///
-    /// If the content breaks off, the outcome is a failure. The limits of the body outside the
-    /// retry apply here too: cancellation, deadline, ``IdleBound`` and ``Context/maxBytes``.
+    /// If the content breaks off, the outcome is a failure. The content has the limits of the body
+    /// outside the retry: cancellation, deadline, ``IdleBound`` and ``Context/maxBytes``.
     func keepingContent(
         of outcome: Outcome, upTo limit: Int, in context: Context
     ) async -> Outcome {
@@ -80,8 +80,9 @@ struct IdleBound: Sendable {
 extension Next {
     /// Creates a child context that limits the idle time of content that an inner retry reads.
     ///
-    /// The retry reads this content before it returns a response. A ``PhasedInterceptor`` uses this
-    /// method if it also limits the body of the response that it gets
+    /// A retry reads content before it returns the response
+    /// (``RequestRetrier/keptBytes(_:context:)``). A ``PhasedInterceptor`` uses this method if it
+    /// also limits the body of the response that it gets
     /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.

@@ -62,8 +62,8 @@ extension Plan {
 
     /// Whether a request is sent once more, if its kept-alive connection ended before an answer.
     ///
-    /// If an outer retry decides about such requests (``RequestRetrier/decidesResend(of:)``), that
-    /// retry alone decides. A transport never decides.
+    /// An outer retry with ``RequestRetrier/decidesResend(of:)`` decides alone. A transport never
+    /// decides.
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {

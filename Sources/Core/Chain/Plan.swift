@@ -134,7 +134,7 @@ final class Plan: Sendable {
     /// Runs the chain from a position on.
     /// - Parameter isEntered: Whether the call's readers know that the gate at the position has
     ///   begun.
-    // Never inlined: the optimizer of Swift 6.3 fails at a copy of it inside a traced pass.
+    // Never inlined: the optimizer of Swift 6.3 fails at an inlined copy of this function.
     @inline(never)
     func run(
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false

@@ -45,12 +45,11 @@ extension Context {
 
     /// Returns a context in which the framework repeats a request only if a limit has a permit.
     ///
-    /// A gate that counts sends passes the context to the rest of the chain. The context matters if
-    /// a kept-alive connection ends before an answer. If a retry decides about such requests
-    /// (``RequestRetrier/decidesResend(of:)``), the request passes the gate again, and `limit` is
-    /// not called.
-    /// - Parameter limit: If a permit is available at once, takes it and returns a closure that
-    ///   gives the permit back; otherwise returns nil. If an inner limit has no permit, nothing is
+    /// A gate that counts sends passes the context to the rest of the chain. If a kept-alive
+    /// connection ends before an answer, the framework calls `limit`. If a retry decides instead
+    /// (``RequestRetrier/decidesResend(of:)``), the request passes the gate again.
+    /// - Parameter limit: Takes an available permit and returns a closure that gives the permit
+    ///   back; returns nil if no permit is available. If an inner limit has no permit, nothing is
     ///   sent and the permit is given back.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)

@@ -57,8 +57,8 @@ extension Next {
 extension Context {
     /// Creates a child with a time limit, for a ``PhasedInterceptor``.
     ///
-    /// The limit acts like ``Next/callAsFunction(_:within:upToHead:orThrow:)``. It starts when the
-    /// child is created, so pass the child on at once.
+    /// The limit acts like ``Next/callAsFunction(_:within:upToHead:orThrow:)``. The limit starts
+    /// when the child is created, so pass the child on at once.
     /// - Parameters:
     ///   - limit: The time limit.
     ///   - isUpToHead: Whether the limit ends with the head of the response. If false, the limit
@@ -117,7 +117,7 @@ extension ResponseBody {
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {
-        // A small body needs no check, because reading it takes less time than the check.
+        // The check of a small body would take longer than its reading.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {

@@ -18,7 +18,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let liveUpload = Self(rawValue: 1 << 0)
     /// Trailer fields can follow the content of a request.
     ///
-    /// Without this capability, calls with such a body (``RequestBody/followed(by:_:)``) fail.
+    /// Without this capability, calls with request trailers (``RequestBody/followed(by:_:)``) fail.
     public static let requestTrailers = Self(rawValue: 1 << 1)
     /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)

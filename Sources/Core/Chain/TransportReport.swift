@@ -19,7 +19,7 @@ public enum TransportReport: Sendable {
     case ready(at: MonotonicInstant)
     /// The first byte of the response arrived.
     case firstByte(at: MonotonicInstant)
-    /// The number of bytes of the request content sent so far. If the transport sends the content
+    /// The total number of sent bytes of the request content. If the transport sends the content
     /// again, the number starts again at 0.
     case sent(bytes: Int64)
     /// The library below the transport has sent the request again; no transport can prevent this.

@@ -54,7 +54,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
     }
 
     // Foundation's errors print everything, including URLs, and decoding errors print the values
-    // they found. Only the messages of such errors are used.
+    // they found. Only the messages of these errors are used.
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {

@@ -47,7 +47,7 @@ public struct Redaction: Sendable {
 
     // MARK: Known secrets
 
-    /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
+    /// Hides the found secrets of a ``RedactionPass`` everywhere, also if they are escaped.
     public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
 
     /// Returns rules that also hide the secrets of messages wherever they occur, because a server
@@ -141,7 +141,7 @@ public struct Redaction: Sendable {
         SecretNames.isValueOfAnother(name)
     }
 
-    /// Whether a text mentions a secret name; if such a text cannot be parsed, it is hidden.
+    /// Whether a text mentions a secret name, so that the text is hidden if it cannot be parsed.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {

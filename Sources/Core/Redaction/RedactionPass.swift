@@ -4,9 +4,9 @@ import TurnpikeSupport
 
 /// One search for secrets in texts that belong together, such as the texts of one message.
 ///
-/// For a log, ``Redaction`` is enough. A pass is for programs that store messages, such as a
-/// recorder. Hidden values keep their kinds, so that other programs can still parse the texts. A
-/// value that is hidden for its name is then hidden everywhere (``Redaction/hide(secretsOf:)``):
+/// For a log, ``Redaction`` is enough. ``RedactionPass`` is for programs that store messages, such
+/// as a recorder. Hidden values keep their kinds, so that other programs can still parse the texts.
+/// A value that is hidden for its name is then hidden everywhere (``Redaction/hide(secretsOf:)``):
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)
@@ -31,7 +31,7 @@ public final class RedactionPass {
     var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
     public private(set) var withheld: [String] = []
-    /// The number of bytes inspected so far, in all searches of the pass.
+    /// The number of inspected bytes in all searches of this object.
     var work = 0
     var depth = 0
 
@@ -47,10 +47,10 @@ public final class RedactionPass {
         self.xml = xml
     }
 
-    /// Creates a pass whose results are for people.
+    /// Creates an object whose results are for people.
     public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
-    /// Creates a pass whose results are stored for programs.
+    /// Creates an object whose results are stored for programs.
     /// - Parameters:
     ///   - redaction: The rules.
     ///   - xml: Returns XML within other content without its secrets; the second argument states
@@ -67,7 +67,7 @@ public final class RedactionPass {
 
     // MARK: Secrets
 
-    /// Records a secret: a value that looks like one or, if `isNamed`, is at least not common.
+    /// Records a value that looks like a secret or, if `isNamed`, is not a common word.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
@@ -96,8 +96,8 @@ public final class RedactionPass {
 
     /// Returns a placeholder for content that cannot be searched.
     ///
-    /// It has the kind, length and hash of the content, so that two recordings can be compared:
-    /// `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
+    /// A placeholder has the kind, length and hash of the content, so that two recordings can be
+    /// compared: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
     /// - Parameters:
     ///   - content: The content.
     ///   - name: The expected kind, such as `JSON`: letters, digits and spaces.

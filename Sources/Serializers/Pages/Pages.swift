@@ -19,9 +19,9 @@ import TurnpikeSupport
 /// origin of the first request, or its upgrade from http to https. If a redirect led to a page of
 /// another origin, a relative reference in that page is refused, because that origin would choose a
 /// path for the credentials. A reference is followed only if the method is safe, such as GET, or if
-/// the call is ``/TurnpikeCore/Call/retryable(_:)``. Otherwise, a server could choose where a POST
-/// is sent again. If the next page has another origin, was already read, or exceeds the limit, the
-/// iterator throws after the last good page.
+/// the call is ``/TurnpikeCore/Call/retryable(_:)``. For other calls, a server could choose where a
+/// POST is sent again. If the next page has another origin, was already read, or exceeds the limit,
+/// the iterator throws after the last good page.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -143,7 +143,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        // Returns nil if the body is not in memory, because such bodies cannot be compared.
+        // Returns nil if the body is not in memory, because then bodies cannot be compared.
         private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
             return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)

@@ -3,9 +3,9 @@
 // SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// A step fills at most the caller's buffer, so large content does not exhaust memory.
+/// A call fills at most the caller's buffer, so large content does not exhaust memory.
 @safe public final class Inflater: Decompressor {
-    /// The result of one step.
+    /// The result of one call of ``inflate(_:into:)``.
     public struct Step: Sendable {
         /// How many bytes of the input were consumed.
         public let consumed: Int
@@ -29,7 +29,7 @@
     private var isOpen = false
     private var state = State.undecided(start: [])
 
-    // The maximum number of bytes that zlib gets in one step.
+    // The maximum number of bytes that zlib gets in one call.
     private static let maxStep = 1 << 30
 
     /// Begins the inflation of one content.

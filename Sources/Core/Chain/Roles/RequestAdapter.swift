@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// Inside a retry, the adapter runs for each attempt; inside a redirect, it runs for each hop. An
+/// Inside a retry, the adapter runs for each attempt; inside a redirect, for each request. An
 /// adapter that never waits should conform to ``SynchronousRequestAdapter``, which avoids an
 /// asynchronous call.
 public protocol RequestAdapter: Gate {

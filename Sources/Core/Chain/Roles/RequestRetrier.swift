@@ -2,8 +2,8 @@
 
 /// A gate that decides whether to make another attempt.
 ///
-/// The framework replays the body, or stops if that is impossible. It discards the response, waits
-/// within the deadline and starts a new attempt. Cancellations are not judged.
+/// The framework replays the body, or stops if that is impossible. The framework discards the
+/// response, waits within the deadline and starts a new attempt. Cancellations are not judged.
 public protocol RequestRetrier: Gate {
     /// Judges the outcome of an attempt.
     func retry(_ outcome: Outcome, context: Context) async -> RetryDecision
@@ -42,7 +42,7 @@ extension RequestRetrier {
     /// 0: the attempt is judged at the head.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int { 0 }
 
-    /// False: the framework sends such a request once more.
+    /// False: the framework decides.
     public func decidesResend(of request: Request) -> Bool { false }
 }
 

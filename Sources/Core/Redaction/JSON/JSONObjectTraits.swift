@@ -17,8 +17,7 @@ struct JSONObjectTraits {
         case version
     }
 
-    /// Whether a member names another member as a secret, or a truncated text may lack such a
-    /// member.
+    /// Whether a member makes another member a secret, or could do so in the text that was cut off.
     private(set) var namesSecret = false
     private var pathNamesSecret = false
     private var isKey = false

@@ -15,7 +15,7 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// The index in `objects` of the object that starts here or has this name; otherwise 0.
+        /// The index in `objects` of the object that the token starts or names a member of; else 0.
         let object: Int32
     }
 

@@ -37,7 +37,7 @@ struct SecretIndex: Sendable {
 
     // MARK: Adding
 
-    /// Adds the secrets that a pass has found; those of a recording are then found in base64 too.
+    /// Adds the secrets that `pass` has found; secrets of a recording are added in base64 too.
     mutating func insert(_ pass: RedactionPass) {
         for (secret, reach) in pass.found {
             insert(secret, reach, inBase64: pass.purpose == .record)

@@ -69,7 +69,7 @@ enum SecretNames {
         secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
-    /// Whether a name belongs to a count of tokens, as language models report such counts.
+    /// Whether a name belongs to a count of tokens, as language models report.
     static func isCount(_ name: some Sequence<UInt8>) -> Bool {
         folded(name).hasSuffix(Array("tokens".utf8))
     }

@@ -134,7 +134,7 @@ extension SecretScanner {
         }
         // A scheme without a credential: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        // A list or an object is not prose. Its content is already scanned.
+        // A list or an object is not prose, and its content is already scanned.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
         if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {

@@ -133,10 +133,10 @@ struct TokenHeuristic {
         """.split(separator: " ").map { Array($0.utf8) }
 }
 
-/// A set of words for lookups that ignore case and that mostly find nothing.
+/// A set of words for lookups that ignore case and seldom succeed.
 struct WordSet: Sendable {
     private let words: Set<[UInt8]>
-    // For each first byte of a word in lower case, the lengths of such words as a bit mask.
+    // A bit mask of the lengths of the words with each first byte (in lower case).
     private let lengths: [UInt64]
 
     /// - Parameter text: The words in lower case, separated by spaces; at most 63 bytes each.
