@@ -132,8 +132,7 @@ public struct EmptyContentRule: Sendable {
     private let methods: Set<HTTPMethod>
     private var countsBlanks = false
 
-    /// Creates a rule that allows empty content for these statuses and for responses to these
-    /// methods.
+    /// Creates a rule that allows empty content for statuses and for responses to methods.
     public init(statuses: Set<HTTPStatus> = [204, 205], methods: Set<HTTPMethod> = [.head]) {
         self.statuses = statuses
         self.methods = methods
@@ -192,8 +191,7 @@ extension ResponseSerializer {
 extension ResponseSerializer {
     /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
     ///
-    /// Google and Angular send `)]}'` and the rest of the line; other servers send `while(1);` or
-    /// `for(;;);`.
+    /// Google and Angular send `)]}'` and the rest of the line, others `while(1);` or `for(;;);`.
     public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
         preprocessed { content in
             if content.starts(with: Data(")]}'".utf8)) {

@@ -101,8 +101,7 @@ extension ResponseSerializer {
 extension Call {
     /// Sends the request and decodes the content of the response.
     ///
-    /// The media type of the content selects the decoder: JSON, property list, or another decoder
-    /// of the client's table.
+    /// The media type of the content selects the decoder from the client's table.
     ///
     /// In a module whose declarations belong to the main actor by default, write `nonisolated`
     /// before the type. Otherwise, the compiler refuses the type, because its conformance to

@@ -110,8 +110,7 @@ extension RequestBody {
 }
 
 extension JSONEncoder {
-    /// An encoder with ISO 8601 dates, unescaped slashes and sorted members, so that equal values
-    /// make equal bodies.
+    /// An encoder with ISO 8601 dates, unescaped slashes and sorted members.
     public static var turnpike: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -24,8 +24,7 @@ extension Response {
         }
     }
 
-    /// Decodes the content as ``TurnpikeCore/Call/decode(_:)`` does, after the caller has checked
-    /// the head.
+    /// Decodes the content like ``TurnpikeCore/Call/decode(_:)``, after a check of the head.
     ///
     /// ```swift
     /// let response = try await client.get("users/1").response()

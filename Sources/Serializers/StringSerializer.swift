@@ -5,10 +5,9 @@ public import TurnpikeSupport
 
 /// Decodes the content as text.
 ///
-/// The encoding is, in this order, the caller's encoding, the encoding of a byte order mark, or the
-/// `charset` parameter of `Content-Type`. If none is present, the encoding is UTF-8. Bytes that are
-/// not valid in the encoding throw an error and are never replaced. An unknown charset is an error
-/// too.
+/// The encoding is the caller's encoding, or else that of a byte order mark, or else the `charset`
+/// parameter of `Content-Type`, or else UTF-8. Bytes that are not valid in the encoding throw an
+/// error and are never replaced. An unknown charset is an error too.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 

@@ -49,8 +49,7 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     /// The entry of a key, or nil.
     @inlinable public subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes or adds the entry of a key in place, and reports the entries that are dropped for
-    /// it.
+    /// Changes or adds the entry of a key in place, and reports the entries dropped for it.
     @inlinable public mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },

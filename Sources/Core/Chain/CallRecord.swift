@@ -163,8 +163,7 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Counts a send, which is no redirect (redirects have a separate limit), and resets the
-    /// progress.
+    /// Counts a send and resets the progress; redirects have a separate limit.
     /// - Returns: The number of the exchange, or nil if the call has reached its send limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int

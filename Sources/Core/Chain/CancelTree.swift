@@ -47,8 +47,7 @@ final class CancelTree: Sendable {
         hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
     }
 
-    /// Registers a handler for a cancellation of a context or an outer one; nil if already
-    /// cancelled.
+    /// Registers a handler for the cancellation of a context; returns nil if it is cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
             // Linked before the check: `cancel` first records its reason, then follows the links.
@@ -79,8 +78,7 @@ final class CancelTree: Sendable {
         if let link { outer?.tree.remove(link) }
     }
 
-    /// Cancels a context and calls the handlers in it and in inner contexts; the first reason
-    /// counts.
+    /// Cancels a context and calls its handlers and those of inner contexts.
     func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
@@ -99,7 +97,7 @@ final class CancelTree: Sendable {
         for place in places.sorted(by: { $0.number < $1.number }) {
             // Entries are removed one at a time: a handler may remove others, which must then not
             // be called. The reason is read under the lock, because the context may be released
-            // without the lock.
+            // once the lock is free.
             let found = state.withLock { state in
                 // An inner context may have been cancelled earlier for another reason.
                 state.list.remove(place).map { unsafe ($0.listener, $0.scope.reason ?? reason) }

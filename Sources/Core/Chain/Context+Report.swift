@@ -3,8 +3,7 @@
 import TurnpikeSupport
 
 extension Context {
-    /// Reports an action of a gate, for example why it sends nothing, to the outer loggers and to
-    /// the readers of the call.
+    /// Reports an action of a gate to the outer loggers and to the readers of the call.
     /// - Parameters:
     ///   - message: The gate's action, without secrets; evaluated only if the call has readers.
     ///   - gate: The gate's name.
@@ -104,8 +103,7 @@ extension Context {
     /// Reports that a redirect is followed.
     ///
     /// The outer loggers and the readers of the call receive the report, and ``hops`` gets an
-    /// entry. A redirect does not count towards the limit of sends; the gate needs a limit of its
-    /// own.
+    /// entry. A redirect does not count as a send, so the gate needs its own limit.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.

@@ -6,11 +6,9 @@ extension Context {
     /// Runs an operation that may ignore cancellation, without making its caller wait for it.
     ///
     /// When this context or the caller's task is cancelled, the caller returns at once. The
-    /// cancellation of the caller's task also cancels this context, so call this method on a
-    /// ``child(deadline:)``.
+    /// cancellation of the task also cancels this context, so use a ``child(deadline:)``.
     /// - Parameters:
-    ///   - operation: The operation. The operation runs in a task that is cancelled with the
-    ///     context.
+    ///   - operation: Runs in a task that is cancelled with the context.
     ///   - abandon: Receives a value that arrives after the caller has returned.
     /// - Returns: The value.
     /// - Throws: The error of the operation or of the cancellation. If the context is already
@@ -19,8 +17,7 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // Checked, because the operation could send something before its task sees the
-        // cancellation.
+        // The operation could send something before its task sees the cancellation.
         try checkCancellation()
         let answer = OneShot<Value>()
         // The task is cancelled with this context, an outer context or the caller's task.

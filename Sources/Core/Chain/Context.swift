@@ -48,9 +48,8 @@ public final class Context: Sendable {
     /// The rule of this context's gate for a second send after a lost connection.
     let resendRule: ResendRule?
 
-    /// How many bytes of the response content are read before the caller gets a value
-    /// (``ResponseSerializer/collectedBytes(in:)``): `Int.max` for the whole content, 0 for a
-    /// stream.
+    /// How many bytes of content are read before the caller gets a value: 0 for a stream, `Int.max`
+    /// for the whole content (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
     /// Creates a context that belongs to no client, for tests of gates and transports.
@@ -222,8 +221,8 @@ public final class Context: Sendable {
     // MARK: Derived contexts
 
     /// Creates a context for the rest of the chain, which can be cancelled separately.
-    /// - Parameter deadline: When the rest of the chain must have ended. An earlier current
-    ///   deadline still applies.
+    /// - Parameter deadline: The deadline of the rest of the chain, or the current deadline if
+    ///   earlier.
     /// - Returns: A context of the same attempt, which is cancelled when this context is cancelled.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
@@ -263,8 +262,8 @@ public final class Context: Sendable {
     /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``), the readers of this call also read
     /// the new call.
     /// - Parameter isOneTime: Whether not even the end of the client cancels the new call, because
-    ///   the exchange cannot be repeated; an example is the use of a refresh token. The caller must
-    ///   then end the call.
+    ///   the exchange cannot be repeated (such as a use of a refresh token). The caller must end
+    ///   such a call.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil

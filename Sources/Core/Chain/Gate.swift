@@ -11,8 +11,7 @@
 public protocol Gate: Sendable {
     /// The gate's name in logs, traces, stack descriptions and errors; by default its type's name.
     ///
-    /// The name is shown unchanged, so the name must not contain a secret. A property called `name`
-    /// is not the gate's name.
+    /// The name must not contain a secret. A property called `name` is not the gate's name.
     var gateName: String { get }
 
     /// The keys of the request options that this gate reads; none by default.
@@ -27,8 +26,7 @@ public protocol Gate: Sendable {
     /// States facts about this gate, for checks and explanations of a stack; nil by default.
     ///
     /// Calls never run this method. The method must not send, wait or change any state.
-    /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
-    ///   hold for any request.
+    /// - Parameter request: The request at the gate; with nil, the facts must hold for any request.
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 

@@ -15,8 +15,8 @@
 ///
 /// When a group is shut down, it shuts down its gates. A group handles only the request options
 /// that it declares in `handledOptions`. If a call sets an option that only a gate in the group
-/// handles (``RequestOptions``), the call also gets a gate around the stack, because the group may
-/// not apply to the call.
+/// handles (``RequestOptions``), the call also gets a gate around the stack, in case the group does
+/// not apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }

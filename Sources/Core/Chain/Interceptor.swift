@@ -20,9 +20,9 @@
 /// ```
 ///
 /// An interceptor may call `next` any number of times, or never. The errors of an interceptor reach
-/// the caller unchanged. If its type also has roles (``Gate``), the roles are ignored. If an
-/// interceptor does not return a response of `next`, it must call ``Response/discard(in:keeping:)``
-/// on that response.
+/// the caller unchanged. If its type also has roles (``Gate``), the roles are ignored. For a
+/// response of `next` that an interceptor does not return, it must call
+/// ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:

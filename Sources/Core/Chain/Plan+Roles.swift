@@ -8,8 +8,7 @@ extension Plan {
 
     /// The retry around the current task.
     ///
-    /// If a retrying call uses another client, that client makes only one attempt, so that retries
-    /// do not multiply.
+    /// A client inside a retrying call of another client makes only one attempt.
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request; a separate function, so that a suspended call's frame is
-    /// small.
+    /// Checks and completes a request; separate, so that a suspended call's frame is small.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()

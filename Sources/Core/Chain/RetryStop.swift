@@ -30,8 +30,7 @@ extension ClientError {
 extension Context {
     /// Records why a retryable outcome is not tried again.
     ///
-    /// The error of the call states the reason. A ``RequestRetrier`` calls this method when it
-    /// accepts such an outcome.
+    /// A ``RequestRetrier`` that accepts such an outcome gives the reason for the call's error.
     /// - Parameters:
     ///   - outcome: The outcome.
     ///   - reason: The text after "it was not tried again: ".

@@ -37,8 +37,7 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
-    /// Returns the error with which every call of a client with this stack fails, or nil
-    /// (``Client/fault``).
+    /// Returns the error of every call of a client with this stack, or nil (``Client/fault``).
     public func fault(over transport: any Transport) -> ClientError? {
         Plan(gates: gates, transport: transport).fault
     }

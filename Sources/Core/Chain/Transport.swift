@@ -23,8 +23,7 @@ public protocol Transport: Sendable {
 
     /// Whether bytes from a server can end the process; false by default.
     ///
-    /// If true, the linter warns. A transport that wraps another transport must return the value of
-    /// that transport.
+    /// If true, the linter warns. A transport that wraps another one must return its value.
     var canEndProcess: Bool { get }
 
     /// Lines about the present state of the transport, such as its connections; none by default.

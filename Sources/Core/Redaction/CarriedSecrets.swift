@@ -45,8 +45,7 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns the values with a secret name in a form, JSON, parts or a table, and all other
-    /// secrets in the text.
+    /// Learns values with a secret name (form, JSON, parts, table), and other secrets in the text.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {

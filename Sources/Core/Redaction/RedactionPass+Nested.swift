@@ -119,8 +119,7 @@ enum Base64 {
         return bytes
     }
 
-    /// Whether a text (or the beginning of a long text) may be base64 of JSON, XML or a property
-    /// list.
+    /// Whether the beginning of a text may be base64 of JSON, XML or a property list.
     static func mayHoldContent(_ text: [UInt8]) -> Bool {
         guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
         guard let begin = decode(text.prefix(4096)) else { return false }

@@ -18,8 +18,7 @@ public final class RedactionPass {
     enum Purpose: Sendable {
         /// For people: a hidden value of any kind becomes one word.
         case display
-        /// For programs: a hidden value keeps its kind, and content that cannot be parsed is
-        /// withheld.
+        /// For programs: hidden values keep their kinds; unparsable content is withheld.
         case record
     }
 
@@ -54,8 +53,7 @@ public final class RedactionPass {
     /// - Parameters:
     ///   - redaction: The rules.
     ///   - xml: Returns XML within other content without its secrets; the second argument states
-    ///     whether the XML was truncated. If this is missing, XML with the name of a secret is
-    ///     withheld.
+    ///     whether the XML was truncated. If nil, XML with a secret name is withheld.
     public convenience init(
         recording redaction: Redaction,
         xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil

@@ -44,8 +44,7 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - text: The text, sent as UTF-8.
     ///   - name: The part's name.
-    ///   - type: The part's media type; without a type, the part has no `Content-Type`, as in
-    ///     browsers.
+    ///   - type: The part's media type; nil for no `Content-Type`, as in browsers.
     public mutating func append(_ text: String, name: String, type: MediaType? = nil) {
         append(Data(text.utf8), name: name, type: type)
     }

@@ -198,8 +198,7 @@ struct PartParser {
         while position < buffer.count, Grammar.isBlank(buffer[position]) { position += 1 }
         if position > limit { return LineEnd.none }
         guard position + 1 < buffer.count else { return nil }
-        // The line break stays, because in an empty part the line break also begins the next
-        // delimiter.
+        // The line break stays, because in an empty part it also begins the next delimiter.
         return buffer[position] == 0x0D && buffer[position + 1] == 0x0A
             ? .next(position) : LineEnd.none
     }

@@ -57,8 +57,7 @@ extension Call {
     ///   - lastEventID: The ID of the event after which the stream should start.
     ///   - idleLimit: The longest silence before a connection counts as broken and the request is
     ///     sent again; nil sets no limit. Comments count as activity, so the limit can be little
-    ///     longer than the server's keep-alive interval. Time counts only while the caller waits
-    ///     for an event.
+    ///     longer than the server's keep-alive interval. Time counts only while the caller waits.
     /// - Returns: A sequence of events.
     public func events(
         reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil

@@ -33,8 +33,7 @@
     private static let maxStep = 1 << 30
 
     /// Begins the inflation of one content.
-    /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts the raw deflate
-    ///   that some servers send.
+    /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts raw deflate.
     /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
     public init(_ format: CompressionFormat) throws(CompressionFault) {
         guard let zlib = Zlib.shared, format.isOfZlib else { throw .noLibrary }

@@ -9,8 +9,7 @@
 /// ```
 ///
 /// A gate that signs requests takes the hash of a body with `digest(of: request.body)`, which
-/// `TurnpikeCore` adds, and signs the hash with ``HMACSHA256``. Neither Foundation on Linux nor the
-/// C library has SHA-256.
+/// `TurnpikeCore` adds, and signs the hash with ``HMACSHA256``. Foundation on Linux has no SHA-256.
 public struct SHA256: Sendable {
     private var hash = BlockHash<SHA256Compression>()
 
@@ -198,8 +197,8 @@ extension SHA256 {
 /// ```
 ///
 /// To cover the content too, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``).
-/// The gate is then a `RequestAdapter`, because reading a file or a stream waits. Neither
-/// Foundation on Linux nor the C library has HMAC.
+/// The gate is then a `RequestAdapter`, because reading a file or a stream waits. Foundation on
+/// Linux has no HMAC.
 public enum HMACSHA256 {
     /// Returns the authentication code of a message.
     /// - Parameters:

@@ -58,8 +58,7 @@ public enum RetryDecision: Sendable {
     /// challenges in the outcome are not followed. Calls that share the exchange end as well. An
     /// outer gate may still return another result, as a fallback does.
     ///
-    /// If the error is a ``ClientError``, the outcome's error becomes its
-    /// ``ClientError/underlying`` and the outcome's response its ``ClientError/response``, unless
-    /// these are already set.
+    /// A ``ClientError`` gets the outcome's error as ``ClientError/underlying`` and the outcome's
+    /// response as ``ClientError/response``, unless these are set.
     case fail(any Error)
 }

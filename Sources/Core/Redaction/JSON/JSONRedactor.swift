@@ -134,8 +134,7 @@ struct JSONRedactor {
 
     // MARK: Hidden values
 
-    // For display, an object or array becomes one mark. In a record, each value inside keeps its
-    // kind.
+    // For display, an object or array becomes one mark; in a record, each value keeps its kind.
     private mutating func hideValue() {
         let first = token
         var depth = 0

@@ -45,8 +45,7 @@ struct EscapeDecoder {
 
     // MARK: Other spellings
 
-    /// Returns the text without one level of escapes (`%2F`, `\/`, `\u002f`, `&#47;` and similar),
-    /// or nil.
+    /// Returns the text without one level of escapes (`%2F`, `\/`, `\u002f`, `&#47;`), or nil.
     func unescaped() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0

@@ -44,8 +44,7 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a short name such as `code` belongs to a secret in queries and JSON, unlike in
-    /// prose.
+    /// Whether a short name such as `code` belongs to a secret in queries and JSON.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
