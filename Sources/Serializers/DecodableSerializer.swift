@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decodes the content into a type; its media type selects the decoder from the client's table.
+/// Decodes the content into a type, with the client's decoder for the content's media type.
 public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSerializer {
     private let decoder: (any ValueDecoder)?
     private let ranges: [MediaType]

@@ -104,7 +104,7 @@ extension Call {
 }
 
 extension ResponseBody {
-    /// Returns the first bytes, for an error, as far as they arrive, and drops the other bytes.
+    /// Returns the first bytes for an error, even if the body breaks off, and drops the others.
     /// - Throws: `CancellationError` if the task is cancelled.
     func beginning(upTo maxBytes: Int) async throws -> Data {
         var kept = Data()
@@ -116,7 +116,7 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The rejection says more than the body's error.
+            // The error of the rejection says more than the error of the body.
         }
         return kept
     }

@@ -33,8 +33,9 @@ public struct CallMeasurement: Sendable {
     public let requestBodyBytes: Int64?
     /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// The size is measured before decoding or, if the transport does not know that size, after
-    /// decoding (``ResponseBodyEnd/encodedBytes``). If the request failed, the value is nil.
+    /// The content is measured before decoding. If the transport does not know this size, the
+    /// content is measured after decoding (``ResponseBodyEnd/encodedBytes``). If the request
+    /// failed, the value is nil.
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

@@ -189,7 +189,7 @@ final class CallRecord: Sendable {
         return number
     }
 
-    /// Calls a handler when content bytes move or progress is reset; at once if bytes have moved.
+    /// Calls a handler when content bytes move or progress is reset, and now if bytes have moved.
     func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)

@@ -17,7 +17,7 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // The operation could send something before its task sees the cancellation.
+        // Without this check, the operation could send before its task is cancelled.
         try checkCancellation()
         let answer = OneShot<Value>()
         // The task is cancelled with this context, an outer context or the caller's task.

@@ -34,7 +34,7 @@ struct PhasedPass {
             default: return
             }
             position += 1
-            // If the call has readers, each gate needs a part of its own.
+            // If the call has readers, each gate is a separate part of the call.
             if needsTask || context.isRead { return }
         }
     }

@@ -207,8 +207,8 @@ extension Plan {
 ///
 /// A task that outlives the retry, such as a poller, no longer belongs to the retry.
 final class RetryPass: Sendable {
-    // Seeded clients may share call IDs, so this is the identity of the object. A reference would
-    // keep the call alive as long as a task holds this value.
+    // Seeded clients may share call IDs, so this property identifies the object of the call. A
+    // reference would keep the call alive as long as a task holds this value.
     private let call: ObjectIdentifier?
     private let isOver: Atomic<Bool>
 

@@ -86,7 +86,7 @@ struct RecordedExchanges {
 
     /// Records a head.
     ///
-    /// The exchange becomes the shown one, unless the exchange was abandoned, or the shown one has
+    /// The exchange becomes the shown exchange, unless it was abandoned or the shown exchange has
     /// an answer that may still be read.
     mutating func receiveHead(
         of number: Int, unless isGivenUp: @autoclosure () -> Bool,

@@ -45,7 +45,7 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns values with a secret name (form, JSON, parts, table), and other secrets in the text.
+    /// Finds values with secret names in forms, JSON, parts and tables, and other secrets.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {

@@ -81,7 +81,7 @@ public struct Redaction: Sendable {
 
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
-    /// Whether the value of a query item, form field or JSON member with a name is hidden.
+    /// Whether the value of this name is hidden in a query, a form or JSON.
     ///
     /// The name may be escaped several times, as in a URL within a URL.
     public func hides(key: some Collection<UInt8>) -> Bool {
@@ -136,7 +136,7 @@ public struct Redaction: Sendable {
         SecretNames.namesAnother(name)
     }
 
-    /// Whether a member has the value for the name in its sibling (``namesAnother(_:)``).
+    /// Whether a name such as `value` has the value that a sibling names (``namesAnother(_:)``).
     public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         SecretNames.isValueOfAnother(name)
     }

@@ -6,7 +6,8 @@ import TurnpikeSupport
 ///
 /// For a log, ``Redaction`` is enough. ``RedactionPass`` is for programs that store messages, such
 /// as a recorder. Hidden values keep their kinds, so that other programs can still parse the texts.
-/// A value that is hidden for its name is then hidden everywhere (``Redaction/hide(secretsOf:)``):
+/// If a value is hidden because of its name, ``Redaction/hide(secretsOf:)`` hides the value
+/// everywhere:
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)

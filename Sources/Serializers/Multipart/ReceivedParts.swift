@@ -238,7 +238,7 @@ struct PartParser {
         return ReceivedPart(headers: headers, content: Data(rest))
     }
 
-    /// Removes and returns a field line without its line break, unfolded (RFC 5322 §2.2.3).
+    /// Removes and returns a field line, unfolded (RFC 5322 §2.2.3), without its line break.
     private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         while true {

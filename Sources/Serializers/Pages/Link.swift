@@ -59,9 +59,9 @@ public struct Link: Sendable, Hashable {
 extension HTTPHeaders {
     /// The links of all `Link` fields, in their order (RFC 8288 §3).
     ///
-    /// Parsing is as lenient as Appendix B.2. Text that does not begin with an angle bracket ends
-    /// the links of its line. An open quotation extends to the end. Repetitions are ignored if RFC
-    /// 8288 allows a parameter only once.
+    /// Parsing is as lenient as Appendix B.2. If a text does not begin with an angle bracket, the
+    /// rest of the line has no links. An open quotation extends to the end. Repetitions are ignored
+    /// if RFC 8288 allows a parameter only once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)

@@ -224,7 +224,7 @@ public enum NextPage: Sendable {
 }
 
 extension NextPage {
-    /// The page that a `Link` field with the relation `next` names (RFC 8288), or nil.
+    /// The page in a `Link` field with the relation `next` (RFC 8288), or nil.
     ///
     /// A link from another resource (`anchor`) does not count.
     public init?(linkedFrom head: ResponseHead) {

@@ -33,10 +33,10 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
-    // This scan must find the end of each construct at the same place as Foundation. Text for which
-    // the places might differ is refused.
+    // This scan must find the end of each construct at the same place as Foundation. If the places
+    // might differ, the text is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
-        // XML has no zero character, so the text is UTF-16.
+        // XML has no zero character, so a zero byte means UTF-16.
         if bytes.contains(0) { throw fault("is in an unsupported encoding") }
         try checkEncoding(bytes)
         var depth = 0
@@ -246,8 +246,8 @@ struct BinaryPropertyList {
 
     private func children(at offset: Int) throws -> [Int] {
         let kind = bytes[offset] >> 4
-        // The format has more kinds of objects than a property list. Foundation reads sets into a
-        // value that crashes the bridge to Swift.
+        // The format has more kinds of objects than a property list. Foundation reads sets as
+        // values that crash the bridge to Swift.
         if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
             throw PropertyListGuard.fault("contains an object that is not a property list value")
         }

@@ -61,9 +61,9 @@ public final class JobQueue: Sendable {
 extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///
-    /// A plain `Task` does not inherit that preference. A call would leave the executor on which a
-    /// simulation or a service runs the call. All tasks of the library start with this method. The
-    /// caller documents what ends the task.
+    /// A plain `Task` does not inherit the executor preference. A call would leave the executor on
+    /// which a simulation or a service runs the call. All tasks of the library start with this
+    /// method. The caller documents what ends the task.
     /// - Parameters:
     ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
     ///     so that work that never suspends needs no thread switch.

@@ -114,8 +114,8 @@ extension Charset {
     /// Returns the encoding name for a label in lower case, or the label itself if it is no alias.
     ///
     /// The aliases are labels of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
-    /// of the IANA registry. As in that standard, `gb2312` and `euc-kr` mean the larger encodings
-    /// that servers send under these names.
+    /// of the IANA registry. As in the WHATWG standard, `gb2312` and `euc-kr` mean the larger
+    /// encodings that servers send under these names.
     static func name(of label: String) -> String {
         if let name = names[label] { return name }
         for prefix in ["iso8859-", "iso_8859-", "iso8859"] {

@@ -7,7 +7,7 @@ public protocol MetricsRecorder: Gate {
 
     /// Receives a request on its way in, for example to count the active requests.
     ///
-    /// One call of ``record(_:)`` follows each call of this method.
+    /// For each call of this method, the framework later calls ``record(_:)`` once.
     func passBegins(_ request: Request)
 }
 

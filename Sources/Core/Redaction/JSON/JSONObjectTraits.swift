@@ -26,7 +26,7 @@ struct JSONObjectTraits {
     private var hasName = false
     private var hasKind = false
     private var isOfKubernetes = false
-    // The object that contains this object in an array.
+    // The object that has an array with this object.
     private let list: Int32?
 
     init(list: Int32?) { self.list = list }

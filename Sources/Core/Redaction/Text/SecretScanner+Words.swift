@@ -167,7 +167,7 @@ extension SecretScanner {
         "cur", "mac", "def",
     ].map { Array($0.utf8) }
 
-    /// Hides the secret that a word announces, or a word that the next words call a code.
+    /// Hides the secret that a word announces, or a code as in "482913 is your code".
     mutating func spokenSecret(_ word: Range<Int>) {
         guard word.count >= 3, word.upperBound + 3 < bytes.count, bytes[word.upperBound] == 0x20
         else { return }

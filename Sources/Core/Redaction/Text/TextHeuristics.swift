@@ -136,7 +136,7 @@ struct TokenHeuristic {
 /// A set of words for lookups that ignore case and seldom succeed.
 struct WordSet: Sendable {
     private let words: Set<[UInt8]>
-    // A bit mask of the lengths of the words with each first byte (in lower case).
+    // For each first byte (in lower case), the lengths of the words as a bit mask.
     private let lengths: [UInt64]
 
     /// - Parameter text: The words in lower case, separated by spaces; at most 63 bytes each.
