@@ -74,10 +74,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds details to a `ClientError`: the request as all gates left it, the outcomes of the
-    /// attempts, and the state of the call when its deadline passed.
-    ///
-    /// If `date` is nil, the server's `Retry-After` is left out.
+    /// Adds to a `ClientError` the request as all gates left it, the outcomes of the attempts, the
+    /// state of the call at its deadline and, if `date` is not nil, the server's `Retry-After`.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
         // The call was too slow, whether or not anything was sent.

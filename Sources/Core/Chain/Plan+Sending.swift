@@ -61,8 +61,7 @@ extension Plan {
 
     /// Whether a request is sent once more, if its kept-alive connection ended before an answer.
     ///
-    /// An outer retry with ``RequestRetrier/decidesResend(of:)`` decides alone. A transport never
-    /// decides.
+    /// An outer retry with ``RequestRetrier/decidesResend(of:)`` decides alone; no transport does.
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {

@@ -132,8 +132,7 @@ final class Plan: Sendable {
     }
 
     /// Runs the chain from a position on.
-    /// - Parameter isEntered: Whether the call's readers know that the gate at the position has
-    ///   begun.
+    /// - Parameter isEntered: Whether the readers know that the gate has begun.
     // Never inlined: the optimizer of Swift 6.3 fails at an inlined copy of this function.
     @inline(never)
     func run(

@@ -14,9 +14,7 @@
 /// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
 /// rejected status can be retried.
 public protocol ResponseValidator: Gate {
-    /// Whether a response is plainly acceptable and needs no ``validate(_:for:context:)``.
-    ///
-    /// The default is false: every response is checked.
+    /// Whether a response plainly needs no ``validate(_:for:context:)``; false by default.
     func accepts(_ response: Response, for request: Request, context: Context) -> Bool
 
     /// Returns to accept the response, or throws to reject it.
