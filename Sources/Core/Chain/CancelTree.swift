@@ -34,7 +34,7 @@ final class CancelTree: Sendable {
 
     private let outer: (tree: CancelTree, scope: Context)?
     private let state = Mutex(State())
-    // If no call was cancelled, this spares the walk through the outer contexts.
+    // False if no call was cancelled, to avoid a walk through the outer contexts.
     private let hasReasons = Atomic(false)
 
     /// - Parameter outer: A context of another call, whose cancellation also cancels this call.

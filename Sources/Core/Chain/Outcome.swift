@@ -61,7 +61,8 @@ public struct Outcome: Sendable {
 
     /// Whether a kept-alive connection ended before the first byte of a response.
     ///
-    /// The server need not have failed (``TransferState/lostReusedConnection``).
+    /// A lost connection does not prove a fault of the server
+    /// (``TransferState/lostReusedConnection``).
     public var hasLostReusedConnection: Bool { transfer?.lostReusedConnection ?? false }
 
     /// Whether the request's body can be sent again (``RequestBody/isReplayable``).

@@ -2,8 +2,9 @@
 
 /// One request in consecutive gates that act before and after the rest of the chain.
 ///
-/// ``Plan/run(_:from:in:isEntered:)`` holds this value in its own frame while the rest runs. State
-/// that a gate needs afterwards is in the gate's context, so this type needs no list.
+/// ``Plan/run(_:from:in:isEntered:)`` holds a `PhasedPass` in its own frame while the rest of the
+/// chain runs. State that a gate needs afterwards is in the gate's context, so this type needs no
+/// list.
 struct PhasedPass {
     private let plan: Plan
     private let request: Request

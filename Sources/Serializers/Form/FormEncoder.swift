@@ -216,7 +216,7 @@ extension FormEncoder {
         case uppercased
         /// `oneTwoThree` becomes `onetwothree`.
         case lowercased
-        /// The closure returns the name.
+        /// The closure converts a name.
         case custom(@Sendable (String) -> String)
     }
 

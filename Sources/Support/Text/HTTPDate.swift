@@ -168,7 +168,7 @@ public enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
     }
 
-    // Two digits.
+    // Appends two digits.
     private static func append(_ value: Int64, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "0") + UInt8(value / 10))
         text.append(UInt8(ascii: "0") + UInt8(value % 10))

@@ -9,7 +9,7 @@ public protocol RequestLogger: Gate {
 
     /// The number of bytes of content that events may show; 0 by default.
     ///
-    /// Shown are request content in memory, and response content that the caller reads.
+    /// Events show request content in memory, and response content that the caller reads.
     var peekBytes: Int { get }
 
     /// Returns the logger for the events of one request, or nil (the default) for this logger.

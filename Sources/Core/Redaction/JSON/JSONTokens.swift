@@ -15,7 +15,7 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// The index in `objects` of the object that the token starts or names a member of; else 0.
+        /// For a token that starts an object or is a name: the object's index in `objects`; else 0.
         let object: Int32
     }
 
