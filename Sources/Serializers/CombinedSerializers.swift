@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A serializer that runs code before or after another serializer.
+/// Runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
     /// Whether the content is collected, even if the other serializer does not need it.
@@ -22,9 +22,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer with a closure that transforms the values.
-    ///
-    /// The call throws the errors of the closure unchanged.
+    /// Returns a serializer with a closure that transforms the values and may throw any error.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> some ResponseSerializer<Value> {
@@ -32,7 +30,7 @@ extension ResponseSerializer {
     }
 }
 
-/// Tries several serializers in order and returns the value of the first that can read the content.
+/// Tries serializers in order and returns the value of the first that can read the content.
 ///
 /// ```swift
 /// let text = FirstFitSerializer([JSONSerializer().map { $0.description }, StringSerializer().map { $0 }])
@@ -53,7 +51,7 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
     /// The whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content once and returns the first value that a serializer can make of it.
+    /// Collects the content once and returns the value of the first serializer that can read it.
     /// - Throws: The error of the first serializer if none can read the content.
     public func serialize(
         _ response: Response, context: SerializationContext
@@ -80,17 +78,14 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
 
 /// Collects the content of a response once and returns the values of several serializers.
 struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
-    /// One value from each serializer.
     typealias Output = (repeat (each Serializer).Output)
 
     private let serializers: (repeat each Serializer)
 
-    /// Creates a serializer from several serializers.
     init(_ serializers: repeat each Serializer) {
         self.serializers = (repeat each serializers)
     }
 
-    /// The media types that any of the serializers accepts.
     func accept(in table: SerializerTable) -> [MediaType] {
         var ranges: [MediaType] = []
         for serializer in repeat each serializers {
@@ -101,7 +96,6 @@ struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer 
         return ranges
     }
 
-    /// The whole content.
     func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Collects the content and returns the values in order; throws the first error.
@@ -138,8 +132,7 @@ public struct EmptyContentRule: Sendable {
     private let methods: Set<HTTPMethod>
     private var countsBlanks = false
 
-    /// Creates a rule that allows empty content for these statuses and for responses to these
-    /// methods.
+    /// Creates a rule that allows empty content for statuses and for responses to methods.
     public init(statuses: Set<HTTPStatus> = [204, 205], methods: Set<HTTPMethod> = [.head]) {
         self.statuses = statuses
         self.methods = methods
@@ -150,12 +143,10 @@ public struct EmptyContentRule: Sendable {
         methods = []
     }
 
-    /// Allows any response to be empty.
+    /// A rule that allows any response to be empty.
     public static let any = EmptyContentRule()
 
-    /// Returns the same rule, which also treats up to 16 whitespace bytes as empty.
-    ///
-    /// Some frameworks send whitespace instead of nothing.
+    /// Returns the same rule, which also treats up to 16 bytes of whitespace as empty content.
     public func countingBlanks() -> Self {
         var copy = self
         copy.countsBlanks = true
@@ -200,8 +191,7 @@ extension ResponseSerializer {
 extension ResponseSerializer {
     /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
     ///
-    /// Google and Angular send `)]}'` and the rest of the line; other servers send `while(1);` or
-    /// `for(;;);`.
+    /// Google and Angular send `)]}'` and the rest of the line, others `while(1);` or `for(;;);`.
     public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
         preprocessed { content in
             if content.starts(with: Data(")]}'".utf8)) {
@@ -234,7 +224,6 @@ extension ResponseSerializer {
             let content = try await response.body.collect(upTo: context.maxBytes)
             var changed = response
             do {
-                // Copies a slice, so that indices begin at 0.
                 changed.body = ResponseBody(
                     Data(try process(content)), trailers: response.trailers)
             } catch {

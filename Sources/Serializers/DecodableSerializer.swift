@@ -3,9 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decodes the content into a type.
-///
-/// The media type of the content selects the decoder from the client's table.
+/// Decodes the content into a type, with the client's decoder for the content's media type.
 public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSerializer {
     private let decoder: (any ValueDecoder)?
     private let ranges: [MediaType]
@@ -40,7 +38,7 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
     /// Decodes the value.
     ///
     /// A response that never has content yields the value of an ``EmptyResponse``, or nil for an
-    /// optional type. Content without a media type is read by the first decoder of the table.
+    /// optional type. If the content has no media type, the first decoder of the table reads it.
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
@@ -103,12 +101,11 @@ extension ResponseSerializer {
 extension Call {
     /// Sends the request and decodes the content of the response.
     ///
-    /// The media type of the content selects the decoder: JSON, property list, or another decoder
-    /// of the client's table.
+    /// The media type of the content selects the decoder from the client's table.
     ///
-    /// In some modules, declarations belong to the main actor by default. The conformance of such a
-    /// type to `Decodable` also belongs to the main actor, and the compiler refuses the type. Write
-    /// `nonisolated` before it.
+    /// In a module whose declarations belong to the main actor by default, write `nonisolated`
+    /// before the type. Otherwise, the compiler refuses the type, because its conformance to
+    /// `Decodable` belongs to the main actor.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the
@@ -119,7 +116,7 @@ extension Call {
         try await serialize(with: DecodableSerializer(type))
     }
 
-    /// Sends the request, and returns both the decoded content and the response that it was in.
+    /// Sends the request, and returns both the decoded content and the response.
     ///
     /// ```swift
     /// let (user, response) = try await client.get("users/1").decoded(User.self)
@@ -134,8 +131,7 @@ extension Call {
         try await serialized(with: DecodableSerializer(type))
     }
 
-    /// Sends the request and decodes the content of the response, of any media type, with a
-    /// decoder.
+    /// Sends the request and decodes the content with a decoder, for any media type.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, with decoder: any ValueDecoder
     ) async throws -> Value {

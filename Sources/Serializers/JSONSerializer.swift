@@ -11,13 +11,13 @@ public struct JSONSerializer: ContentSerializer {
     /// - Parameter options: How the text is parsed.
     public init(options: JSONReadingOptions = JSONReadingOptions()) { self.options = options }
 
-    /// JSON.
+    /// The media type of JSON.
     public var accept: [MediaType] { [.json] }
 
-    /// `null`.
+    /// The value `null`.
     public var emptyOutput: JSONValue? { .null }
 
-    /// Returns the value.
+    /// Parses the content.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> JSONValue {
         if content.isEmpty { throw EmptyContent.error("JSON") }
         return try JSONValue(parsing: content, options: options)
@@ -38,13 +38,12 @@ extension Call {
 
 /// Decodes JSON with Foundation's `JSONDecoder`.
 ///
-/// The content is first checked by the parser of
-/// ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)``, and refused with line and column if
-/// it is not JSON. `JSONDecoder` alone accepts a comma after the last element, UTF-16, and
-/// malformed members that the type does not name. With the check, ``TurnpikeCore/Call/json()`` and
-/// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have the same name,
-/// the first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, has exactly the value
-/// of the text.
+/// Before decoding, the parser of ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)``
+/// checks the content, and refuses it with line and column if it is not JSON. `JSONDecoder` alone
+/// accepts a comma after the last element, UTF-16, and malformed members that the type does not
+/// name. With the check, ``TurnpikeCore/Call/json()`` and ``TurnpikeCore/Call/decode(_:)`` accept
+/// the same texts. If several members have the same name, the first counts. A
+/// ``/TurnpikeCore/JSONValue``, alone or within a type, has exactly the value of the text.
 ///
 /// | exception | effect | reason |
 /// |---|---|---|
@@ -82,8 +81,7 @@ public struct JSONValueDecoder: ValueDecoder {
             where isChecked && context.codingPath.isEmpty
             && context.debugDescription == "The given data was not valid JSON."
         {
-            // The check has found valid JSON, so this is Foundation's error for a number out of its
-            // type's range.
+            // The JSON is valid, so this is Foundation's error for a number out of range.
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: [], debugDescription: "A number does not fit in its type.",
@@ -112,8 +110,7 @@ extension RequestBody {
 }
 
 extension JSONEncoder {
-    /// An encoder with ISO 8601 dates, unescaped slashes and sorted members, so that equal values
-    /// make equal bodies.
+    /// An encoder with ISO 8601 dates, unescaped slashes and sorted members.
     public static var turnpike: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -6,9 +6,8 @@ import TurnpikeSupport
 extension Response {
     /// Converts the response into a value.
     ///
-    /// The limits and the serializers come from the call that returned the response. For a response
-    /// without a call, the defaults apply. The body can be read once, so call this method
-    /// only once.
+    /// The limits and serializers come from the call that returned the response; without a call,
+    /// the defaults apply. Call this method only once, because the body can be read only once.
     /// - Parameter serializer: Converts the response.
     /// - Returns: The value.
     /// - Throws: The errors of the serializer, with the request as it was sent.
@@ -25,7 +24,7 @@ extension Response {
         }
     }
 
-    /// Decodes the content as ``TurnpikeCore/Call/decode(_:)`` does, after a look at the head.
+    /// Decodes the content like ``TurnpikeCore/Call/decode(_:)``, after a check of the head.
     ///
     /// ```swift
     /// let response = try await client.get("users/1").response()
@@ -44,8 +43,7 @@ extension Response {
 }
 
 extension ClientError {
-    /// Decodes the content of the response that was refused, such as an API's own description of an
-    /// error.
+    /// Decodes the content of the refused response, such as an API's description of an error.
     ///
     /// ```swift
     /// do {
@@ -58,8 +56,8 @@ extension ClientError {
     ///   - type: The type of the value.
     ///   - table: The serializers; the media type of the content selects the decoder.
     /// - Returns: The value.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if no content was kept, if it was
-    ///   cut, or if it is not of this type.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the error has no content, only
+    ///   a part of the content, or content of another type.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using table: SerializerTable = .standard
     ) throws -> Value {
@@ -87,10 +85,9 @@ extension ClientError {
     }
 }
 
-/// The error for empty content.
+/// The error for empty content, which is not text, JSON or any other value.
 ///
-/// Empty content is valid only if the response never has content (204, 205, a response to HEAD).
-/// Elsewhere it is an error, because it is not text, JSON or any other value.
+/// Empty content is valid only if a response never has content (204, 205, a response to HEAD).
 enum EmptyContent {
     static func error(_ what: String) -> ClientError {
         ClientError(
@@ -101,16 +98,13 @@ enum EmptyContent {
 }
 
 extension Call {
-    /// Returns the serializer of the client's table with a name, if it has this type.
     func table<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, _ name: String
     ) -> Serializer? { serializers.serializer(type, named: name) }
 }
 
 extension ResponseBody {
-    /// Returns the first bytes for use in an error and drops the rest.
-    ///
-    /// If the body breaks off, the bytes before are returned.
+    /// Returns the first bytes for an error, even if the body breaks off, and drops the others.
     /// - Throws: `CancellationError` if the task is cancelled.
     func beginning(upTo maxBytes: Int) async throws -> Data {
         var kept = Data()
@@ -122,8 +116,7 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The response is rejected in any case, and that error says more than the error of the
-            // body.
+            // The error of the rejection says more than the error of the body.
         }
         return kept
     }
@@ -155,8 +148,7 @@ extension SerializerTable {
     }
 }
 
-/// Returns the value of the serializer that the client's table has for the media type of the
-/// content.
+/// Returns the value of the serializer that the client's table has for the content's media type.
 public struct AutoSerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
@@ -164,8 +156,7 @@ public struct AutoSerializer: ResponseSerializer {
     /// The media types of all serializers in the table.
     public func accept(in table: SerializerTable) -> [MediaType] { table.acceptForSerializers }
 
-    /// The most that any serializer of the table collects, because the media type is unknown until
-    /// the response head arrives.
+    /// The maximum over all serializers: the media type is unknown before the head arrives.
     public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
 
     /// Returns the value of the first serializer in the table that matches.
@@ -186,14 +177,12 @@ public struct AutoSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == AutoSerializer {
-    /// Returns the value of the serializer that the client's table has for the media type of the
-    /// content.
+    /// Returns the value of the serializer for the content's media type.
     public static var auto: Self { AutoSerializer() }
 }
 
 extension Call {
-    /// Sends the request and returns the value of the serializer that the client's table has for
-    /// the media type of the content.
+    /// Sends the request and returns the value of the serializer for the content's media type.
     public func auto() async throws -> any Sendable {
         try await serialize(with: AutoSerializer())
     }

@@ -5,23 +5,23 @@ public import TurnpikeSupport
 
 /// Decodes the content as text.
 ///
-/// The encoding is the first of these that is present: the caller's encoding, a byte order mark, a
-/// `charset` parameter in `Content-Type`. Otherwise it is UTF-8. Bytes that are not valid in the
-/// encoding throw an error and are never replaced. An unknown charset is an error too.
+/// The encoding is the caller's encoding, or else that of a byte order mark, or else the `charset`
+/// parameter of `Content-Type`, or else UTF-8. Bytes that are not valid in the encoding throw an
+/// error and are never replaced. An unknown charset is an error too.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 
     /// Creates the serializer.
-    /// - Parameter encoding: The encoding, even if the response declares another one.
+    /// - Parameter encoding: The encoding, even if the response declares another encoding.
     public init(encoding: String.Encoding? = nil) { self.encoding = encoding }
 
     /// Text, or with lower preference any media type.
     public var accept: [MediaType] { [MediaType("text", "*"), MediaType("*", "*", quality: 0.8)] }
 
-    /// The empty string.
+    /// An empty string.
     public var emptyOutput: String? { "" }
 
-    /// Returns the text.
+    /// Decodes the content.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> String {
         if content.isEmpty { throw EmptyContent.error("text") }
         if let encoding {
@@ -72,8 +72,7 @@ extension ResponseSerializer where Self == StringSerializer {
 
 extension Call {
     /// Sends the request and returns the content of the response as text.
-    /// - Parameter encoding: The encoding, even if the response declares another; nil for the
-    ///   declared one.
+    /// - Parameter encoding: The encoding; nil for the encoding that the response declares.
     /// - Returns: The text.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in
     ///   their encoding.
@@ -110,7 +109,7 @@ public struct EmptySerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// The most bytes that are read in order to reuse the connection.
+    /// The maximum number of bytes that are read in order to reuse the connection.
     public func collectedBytes(in table: SerializerTable) -> Int { Self.readLimit }
 
     /// Reads and discards the content, so that the connection can be reused.

@@ -2,18 +2,16 @@
 
 /// The state of a gate for one key of a ``BoundedMap``.
 public protocol BoundedMapEntry {
-    /// Whether a call depends on the entry now, so that it must not be dropped.
+    /// Whether a call depends on the entry now, so that the entry must not be dropped.
     var isInUse: Bool { get }
 }
 
-/// The states of a gate for its origins or other keys.
+/// The states of a gate for its origins or other keys: at most 1024 entries.
 ///
-/// There are at most 1024 entries: beyond that, the least recently used entry on which no call
-/// depends is dropped.
-///
-/// If calls depend on more entries than that, room is made only each time a quarter has been added,
-/// so that the search costs little per entry. The number of entries is therefore at most the bound,
-/// or the number of calls under way plus a quarter.
+/// If the map is full, it drops the least recently used entry on which no call depends. If calls
+/// depend on all entries, the map grows. A growing map searches for unused entries only after each
+/// growth by a quarter, so that the search costs little per entry. The number of entries is then at
+/// most the number of running calls plus a quarter.
 public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline struct Entry {
         @usableFromInline var value: Value
@@ -34,10 +32,10 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
 
     @usableFromInline var entries: [Key: Entry] = [:]
     @usableFromInline var uses: UInt64 = 0
-    // The number of entries at which room is made.
+    // The number of entries at which the map searches for unused entries.
     @usableFromInline var fullCount = Self.bound
     // The position of the entry that was used last, because most clients talk to one server for a
-    // long time. It is valid until an entry is added or dropped.
+    // long time. The position is valid until an entry is added or dropped.
     @usableFromInline var latest: (key: Key, index: Dictionary<Key, Entry>.Index)?
 
     @inlinable static var bound: Int { 1024 }
@@ -45,14 +43,13 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     /// Creates an empty map.
     @inlinable public init() {}
 
-    /// How many entries there are.
+    /// The number of entries.
     @inlinable public var count: Int { entries.count }
 
-    /// The entry of a key, if there is one.
+    /// The entry of a key, or nil.
     @inlinable public subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes the entry of a key in place; makes one if there is none, and reports the entries
-    /// that are dropped for it.
+    /// Changes or adds the entry of a key in place, and reports the entries dropped for it.
     @inlinable public mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },
@@ -69,7 +66,7 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
         return try change(&entry.value)
     }
 
-    /// Changes the entry of a key in place, if there is one.
+    /// Changes the entry of a key in place, if the key has an entry.
     @inlinable public mutating func updateIfPresent<Result>(
         _ key: Key, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {

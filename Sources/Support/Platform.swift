@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The modules under all others, for each file of this module and for who imports it: the C library,
-// and of Foundation the essentials. Foundation itself would bring ICU, 40 MB, into every program.
+// All files of this module and all importers need the C library and the essentials of Foundation.
+// Foundation itself would add ICU, 40 MB, to every program.
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials
 #else

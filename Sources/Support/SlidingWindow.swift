@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two counts over the latest period, in slots that expire one by one.
+/// Two counts over the last period; the period has slots that expire one by one.
 public struct SlidingWindow: Sendable {
     private struct Slot {
         var first = 0
@@ -26,7 +26,7 @@ public struct SlidingWindow: Sendable {
         slots = Array(repeating: Slot(), count: count)
     }
 
-    /// Drops entries that are too old.
+    /// Drops the slots that are too old.
     /// - Parameter now: The time, in nanoseconds of the monotonic clock.
     public mutating func advance(to now: Int64) {
         let present = now / slotWidth
@@ -48,7 +48,7 @@ public struct SlidingWindow: Sendable {
         self.second += second
     }
 
-    /// Lowers the second count by one, in the newest slot where it is not zero.
+    /// Lowers the second count by one, in the newest slot whose second count is not zero.
     public mutating func takeBackSecond() {
         for age in 0..<Int64(slots.count) {
             let index = index(of: tick - age)

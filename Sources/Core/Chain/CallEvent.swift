@@ -15,7 +15,7 @@ public struct CallEvent: Sendable {
         case sent
         /// The transport received the head of a response.
         case received
-        /// Another attempt will be made after a wait; `attempt` is its number within the call.
+        /// Another attempt, number `attempt` of the call, follows after a wait.
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting
@@ -41,7 +41,7 @@ public struct CallEvent: Sendable {
     /// inside a retry, this is the time since the attempt began.
     public var elapsed: Duration { passBegan.duration(to: now) }
 
-    /// The times of the events of the call so far.
+    /// The times of the past events of the call.
     public var timeline: Timeline { context.call.record.timeline }
 
     /// The current wall-clock time of the call.
@@ -56,7 +56,6 @@ public struct CallEvent: Sendable {
     /// tracing system can read it even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
-    // When the request reached the logger that receives this event.
     var passBegan: MonotonicInstant
     private let context: Context
     private let now: MonotonicInstant
@@ -83,7 +82,6 @@ public struct CallEvent: Sendable {
         errorValue = error
     }
 
-    /// Creates the event of a step; nil if only the readers of the call get the step.
     init?(_ step: CallStep, in context: Context, since passBegan: MonotonicInstant) {
         let kind: Kind
         var (request, head, error): (Request?, ResponseHead?, (any Error)?) = (nil, nil, nil)
@@ -107,8 +105,8 @@ public struct CallEvent: Sendable {
     /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
     public var origin: Origin? { requestValue?.origin }
 
-    /// How many sends the call made before its last send so far (`http.request.resend_count`); the
-    /// number includes retries, redirects and replays.
+    /// How many requests the call sent before the last one (`http.request.resend_count`), including
+    /// retries, redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
     /// The method of the request.
@@ -153,7 +151,7 @@ public struct CallEvent: Sendable {
 
     /// The beginning of the response's content, redacted, as far as the caller has read it.
     ///
-    /// The value is available once the body has ended. ``RequestLogger/peekBytes`` limits its size.
+    /// Available once the body has ended. ``RequestLogger/peekBytes`` limits the size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -184,8 +182,8 @@ public struct CallEvent: Sendable {
         [requestValue, context.call.record.lastSent].compactMap(\.self)
     }
 
-    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, and
-    /// without secrets of the call's requests and control characters.
+    /// A gate's message (``Kind/note(gate:message:)``), redacted by the given rules, without
+    /// secrets of the call's requests and without control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
         let pass = RedactionPass(redaction, .display, known: known)
@@ -195,8 +193,7 @@ public struct CallEvent: Sendable {
     /// The error as a metrics label: its code, its type name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation, which is no failure
-    /// (``ClientError/isCancellation(_:)``).
+    /// Whether the error is a cancellation (``ClientError/isCancellation(_:)``), not a failure.
     public var isCancellation: Bool { errorValue.map(ClientError.isCancellation) ?? false }
 }
 
@@ -212,7 +209,6 @@ extension CallEvent: DescriptionReflectable {
     }
 }
 
-/// Keeps the first bytes of a body as the caller reads them.
 final class ResponseBodyPeek: Sendable {
     private struct State {
         var data = Data()
@@ -226,7 +222,6 @@ final class ResponseBodyPeek: Sendable {
 
     var data: Data { state.withLock { $0.data } }
 
-    /// Whether the body has more bytes than were kept.
     var isCut: Bool { state.withLock { $0.isCut } }
 
     func add(_ chunk: Data) {
@@ -238,10 +233,9 @@ final class ResponseBodyPeek: Sendable {
     }
 }
 
-/// The loggers that receive a context's events, innermost first.
+/// The loggers that receive the events of a context, innermost first.
 final class ObserverList: Sendable {
     let logger: any RequestLogger
-    /// When the request reached this logger.
     let began: MonotonicInstant
     let rest: ObserverList?
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identifier of a call: unique within its client, and very probably across clients.
+/// The identifier of a call, unique in its client and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
-    /// The client's part of the identifier.
-    ///
-    /// All calls of a client have the same value. Other clients very probably have other values.
+    /// The part of the identifier that all calls of a client share.
     public let client: UInt32
     /// The number of the call in its client, starting at 1.
     public let number: UInt64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The measurements of one pass through a recorder, including the response body.
+/// The measurements of one request at a recorder, including the response body.
 ///
 /// Outside a retry, a recorder measures the call. Inside a retry, it measures each attempt. Names
 /// in parentheses come from OpenTelemetry's semantic conventions for HTTP clients.
@@ -13,29 +13,29 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`. A body that its reader drops is no failure.
+    /// A cancellation is `cancelled`. If the caller drops the body, that is no failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
-    /// The time from the start of the pass to the end of the body or to the error
+    /// The time from the request's arrival at the recorder to the end of the body or to the error
     /// (`http.client.request.duration`).
     public let duration: Duration
-    /// The time from the start of the pass to the head of the response.
+    /// The time from the request's arrival at the recorder to the head of the response.
     public let headDuration: Duration?
-    /// How many sends the call made before the last send of this pass
-    /// (`http.request.resend_count`); the number includes retries, redirects and replays.
+    /// How many requests the call sent before the last one (`http.request.resend_count`), including
+    /// retries, redirects and replays.
     public let resendCount: Int
-    /// The number of sends during this pass that repeated an earlier send of the call.
+    /// The number of requests inside the recorder that repeated an earlier request of the call.
     ///
-    /// Outside a retry, these are all repeated sends of the call; inside it, none or one.
+    /// Outside a retry, all repeated requests of the call count. Inside, the number is 0 or 1.
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
     /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// The value is the size of the transferred content, before decoding. If the transport does not
-    /// know this size, the value is the size after decoding (``ResponseBodyEnd/encodedBytes``). If
-    /// the pass failed before its response was returned, the value is nil.
+    /// The content is measured before decoding. If the transport does not know this size, the
+    /// content is measured after decoding (``ResponseBodyEnd/encodedBytes``). If the request
+    /// failed, the value is nil.
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

@@ -14,20 +14,20 @@ import Synchronization
 /// ```
 ///
 /// A reader in ``Call/readers`` reads one call. A client has a reader for all its calls. A
-/// ``RequestLogger`` receives the same steps for its part of the chain, without secrets.
+/// ``RequestLogger`` receives the same events for its part of the chain, without secrets.
 ///
 /// A reader gets requests, responses and errors unchanged, so it must redact what it shows or
-/// stores. It must not block. Steps of simultaneous parts arrive in several tasks.
+/// stores. A reader must not block. Events of simultaneous parts arrive in several tasks.
 public protocol CallReader: Sendable {
-    /// Reads a step.
+    /// Reads an event.
     /// - Parameters:
-    ///   - step: The step.
-    ///   - context: The context of the step (``Context/part``).
+    ///   - step: The event.
+    ///   - context: The context of the event (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
     /// Returns the reader for a call that begins; by default this reader.
     /// - Parameter others: The readers that already read the call.
-    /// - Returns: The reader, or nil if one of the others also reads the call for this reader.
+    /// - Returns: The reader, or nil if one of `others` also reads the call for this reader.
     func reader(beside others: [any CallReader]) -> (any CallReader)?
 }
 
@@ -36,30 +36,30 @@ extension CallReader {
     public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
 }
 
-/// A step of a call.
+/// An event in a call.
 public enum CallStep: Sendable {
-    /// The part of the call that the context belongs to begins (``Context/part``); the first step
-    /// of a call enters ``CallPart/call(_:)``.
+    /// The part of the call that the context belongs to begins (``Context/part``). The first part
+    /// of a call is ``CallPart/call(_:)``.
     /// - Parameter in: The number of the enclosing part; -1 for the call itself.
     case entered(CallPart, in: Int)
     /// The part of the call that the context belongs to has ended.
     ///
-    /// The result is the status of the response that the part returned, or its error. The body of
-    /// the response may still be read. An exchange has this step if it fails, or when its upgraded
-    /// connection is closed; otherwise it ends with its body. The call has this step when the caller gets the response or value.
+    /// The result is the error, or the status of the response that the part returned. A failed or
+    /// upgraded exchange ends with this event; any other exchange ends with its body. The call ends
+    /// when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate reports an action; if `describesPass` is true, the message describes the whole pass
-    /// through the gate.
+    /// A gate reports an action. If `describesPass` is true, the message describes all that the
+    /// gate did with the request.
     case note(gate: String, message: String, describesPass: Bool)
-    /// A gate has added one to this figure.
+    /// A gate added one to a counter.
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about an exchange: the part itself, or the part around it.
+    /// The transport reports facts about an exchange.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
-    /// Another attempt will be made after a wait; `attempt` is its number within the call.
+    /// Another attempt, number `attempt` of the call, follows after a wait.
     case retrying(after: Duration, attempt: Int, Outcome)
     /// A redirect is followed, with this request.
     case redirecting(Request, because: ResponseHead)
@@ -71,27 +71,27 @@ public enum CallStep: Sendable {
 public enum CallPart: Sendable {
     /// The call, with the request as its caller described it.
     case call(Request)
-    /// A pass through a gate, including everything inside the gate.
+    /// The handling of a request by a gate, including everything inside the gate.
     case gate(GatePass)
     /// An attempt, with its number in the call.
     case attempt(Int)
-    /// A wait of a gate, with a name for people; the gate reports it with
-    /// ``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``.
+    /// A wait of a gate, with a name for people
+    /// (``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``).
     case wait(String)
     /// The exchange of a request.
     case exchange(Request)
 }
 
-/// A pass through a gate.
+/// The handling of one request by a gate.
 public struct GatePass: Sendable {
     let plan: Plan
     let position: Int
 
-    /// The gate's name; the gate is asked for it only when this property is read.
+    /// The gate's name, read from the gate only when this property is read.
     public var gateName: String { plan.gateName(at: position) }
 }
 
-/// The part of a call that a context belongs to, for the readers of the call.
+/// The part of a call that a context belongs to.
 struct CallPlace {
     enum Kind: UInt8 {
         /// The call, a gate or an attempt.
@@ -106,14 +106,14 @@ struct CallPlace {
     static let call = CallPlace(part: 0, kind: .chain)
 }
 
-/// The readers of a call and of its side calls, and the number of the last part.
+/// The readers of a call and of its side calls.
 final class CallStream: Sendable {
     private let first: any CallReader
-    // This list is nearly always empty, and then takes no memory of its own.
+    // An empty list takes no memory, and the list is nearly always empty.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 
-    /// Nil if nobody reads.
+    /// Returns nil if the call has no reader.
     init?(_ client: (any CallReader)?, _ call: [any CallReader]) {
         var first = client.flatMap { $0.reader(beside: []) }
         var others: [any CallReader] = []

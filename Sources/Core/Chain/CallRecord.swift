@@ -3,7 +3,7 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The history of a call so far; its contexts, its response and its error share it.
+/// The history of a call so far; the call's contexts, response and error share this object.
 final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
@@ -12,7 +12,6 @@ final class CallRecord: Sendable {
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
         var lastStop: RetryStop?
-        // The reason for a wait in a gate, and the number of sends before it.
         var wait: (text: String, sends: Int)?
         var retriesForbidden = false
         var lostConnections = 0
@@ -27,14 +26,13 @@ final class CallRecord: Sendable {
     typealias ProgressHandler = @Sendable (TransferProgress) -> Void
 
     private let state = Mutex(State())
-    // Whether there were exchanges at the same time.
+    // Whether exchanges of the call have overlapped.
     private let isContested = Atomic(false)
 
     init() {}
 
     var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
 
-    /// How many times the transport was asked to send.
     var sends: Int { state.withLock { $0.sends } }
 
     var hops: [Hop] { state.withLock { $0.hops } }
@@ -44,7 +42,7 @@ final class CallRecord: Sendable {
 
     /// The request as last sent or, before a send, as described, and the time the call began.
     ///
-    /// An exchange that a gate makes itself begins when it is sent.
+    /// If a gate makes an exchange of its own, that exchange begins when it is sent.
     var beginning: (request: Request?, start: MonotonicInstant?) {
         state.withLock { state in
             let timeline = state.exchanges.timeline
@@ -52,7 +50,6 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records the request and the start time of a call.
     func begin(_ request: Request, at now: MonotonicInstant) {
         state.withLock { state in
             state.described = request
@@ -77,15 +74,11 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds details to an error: the request as all gates left it, the outcomes of the attempts,
-    /// and the state of the call when its deadline passed.
-    /// - Parameters:
-    ///   - error: The error; an error of another type stays as it is.
-    ///   - date: The date for the server's `Retry-After`; nil leaves that out.
-    /// - Returns: The error.
+    /// Adds to a `ClientError` the request as all gates left it, the outcomes of the attempts, the
+    /// state of the call at its deadline and, if `date` is not nil, the server's `Retry-After`.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
-        // A time limit is the error of a call, whether or not anything was sent.
+        // The call was too slow, whether or not anything was sent.
         let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
         let full = error.completed(
             sent: isLate ? beginning.request : lastSent, attempts: sends,
@@ -95,7 +88,6 @@ final class CallRecord: Sendable {
         return error.sent == nil ? placed(full) : full
     }
 
-    /// Adds the state of the call to the error of a deadline.
     func placed(_ error: ClientError) -> ClientError {
         guard error.code == .deadlineExceeded,
             let place = state.withLock({ $0.placeAtDeadline }) ?? place
@@ -103,13 +95,13 @@ final class CallRecord: Sendable {
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Notes the state of the call, before a passed deadline ends it.
+    /// Stores the state of the call for the error, before a passed deadline ends the call.
     func deadlinePasses() {
         let place = place
         state.withLock { $0.placeAtDeadline = place }
     }
 
-    /// The state of a call when its time ends; nil if nothing is under way.
+    /// What the call waits for; nil if the call waits for nothing.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
@@ -126,13 +118,11 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Notes that the call waits in a gate; a deadline that passes meanwhile has this in its error.
+    /// Notes why the call waits, for the error of a deadline; a nil or a send ends the wait.
     ///
-    /// The note is left out while an earlier send may still be under way.
-    /// - Parameter text: The reason for the wait: `in line for …`. A nil or a send ends the wait.
+    /// If an earlier request may still be in flight, nothing is noted.
     func waits(_ text: String?) {
         state.withLock { state in
-            // In a hedged call, another branch may still be sending to the server.
             let isUnderWay = state.exchanges.awaited != nil
             state.wait = isUnderWay ? nil : text.map { ($0, state.sends) }
         }
@@ -147,15 +137,14 @@ final class CallRecord: Sendable {
     /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), which forbids retries.
     var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
-    /// Forbids all further retries of the call.
     func fail() { state.withLock { $0.retriesForbidden = true } }
 
-    /// How many kept-alive connections ended under a request of the call, before an answer.
+    /// How many kept-alive connections ended during a request of the call, before an answer.
     var lostConnections: Int { state.withLock { $0.lostConnections } }
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
 
-    /// Uses the one extra send of a call without a retry, after a lost connection.
+    /// Uses the one extra send that a call without a retry has after a lost connection.
     func takeResend(limit: Int) -> Bool {
         state.withLock { state in
             if state.hasResent || state.sends - state.hops.count >= limit { return false }
@@ -164,9 +153,7 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Returns the number of a new attempt: from 1 on, and above each number already in use.
-    ///
-    /// The first attempt of a call without a retry is recorded only when it is sent.
+    /// Returns the number of a new attempt: at least 1, and above each number already in use.
     func nextAttempt(after number: Int = 0) -> Int {
         state.withLock { state in
             state.attempts = max(state.attempts, number) + 1
@@ -174,11 +161,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Counts a send and resets the progress.
-    ///
-    /// Redirect hops are not counted, because they have a separate limit.
-    /// - Returns: The number of the exchange in the call, or nil if the call has reached its send
-    ///   limit.
+    /// Counts a send and resets the progress; redirects have a separate limit.
+    /// - Returns: The number of the exchange, or nil if the call has reached its send limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
     ) -> Int? {
@@ -203,19 +187,16 @@ final class CallRecord: Sendable {
         return number
     }
 
-    /// Calls a handler whenever content bytes are sent or received, or progress is reset.
-    ///
-    /// Calls it at once if bytes have already moved.
+    /// Calls a handler when content bytes move or progress is reset, and now if bytes have moved.
     func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
             let progress = state.exchanges.progress
-            // Under the lock, so that no later state is delivered first.
+            // Called under the lock, so that no later state is delivered first.
             if progress.hasMoved { handler(progress) }
         }
     }
 
-    /// Records the reports of a transport about the last exchange of an attempt.
     func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
         advance { state in
             for case .sentAgain in reports { state.sends += 1 }
@@ -223,12 +204,10 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records that content bytes of the response of an exchange were read.
     func didReceive(bytes: Int, in exchange: Int) {
         advance { $0.exchanges.receive(bytes, in: exchange) }
     }
 
-    /// Changes the state and reports the progress if it has changed.
     private func advance(_ change: (inout State) -> Bool) {
         let (handlers, progress) = state.withLock { state in
             let hasMoved = change(&state)
@@ -237,20 +216,13 @@ final class CallRecord: Sendable {
         for handler in handlers { handler(progress) }
     }
 
-    /// Records that an exchange ended without a response.
     func didFail(_ exchange: Int) { didEndBody(at: nil, in: exchange) }
 
-    /// Records the end of the body of an exchange's response.
     func didEndBody(at now: MonotonicInstant?, in exchange: Int) {
         state.withLock { $0.exchanges.endBody(of: exchange, at: now) }
     }
 
-    /// Records the head of an exchange's response.
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - exchange: The number of the exchange.
-    ///   - now: The current time.
-    ///   - isGivenUp: Whether the exchange was cancelled.
+    /// Records the head of a response; `isGivenUp` tells whether the exchange was cancelled.
     func didReceiveHead(
         of response: Response, in exchange: Int, at now: MonotonicInstant,
         unless isGivenUp: @autoclosure () -> Bool
@@ -266,7 +238,6 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records that the call returns the response of an exchange.
     func didChoose(_ exchange: Int?) {
         guard let exchange, isContested.load(ordering: .relaxed) else { return }
         state.withLock { $0.exchanges.show(exchange) }

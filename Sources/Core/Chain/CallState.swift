@@ -9,7 +9,6 @@ final class CallState: Sendable {
     let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
-    /// The readers of the call, or nil.
     let stream: CallStream?
     /// The context whose cancellation also cancels this call.
     let parent: Context?
@@ -17,7 +16,7 @@ final class CallState: Sendable {
     let collectedBytes: Int
     private let number: UInt64
     private let place: Int
-    // The object is created on first use, because few calls need it.
+    // The object is created on first use, because few calls need random numbers.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
     init(
@@ -43,7 +42,7 @@ final class CallState: Sendable {
         }
     }
 
-    // Contexts and open bodies hold the call, so it ends when the last of them is released.
+    // Contexts and open bodies hold the call, so the call ends when the last of them is released.
     deinit {
         cancelTree.close()
         environment.running.remove(place)
@@ -68,7 +67,7 @@ extension CallRecord: ResponseHistory {
     func completed(_ error: any Error) -> any Error { completed(error, at: nil) }
 }
 
-/// The parts of a client that all its calls share.
+/// What all calls of a client share.
 final class CallEnvironment: Sendable {
     let timeSource: any TimeSource
     let randomSource: any RandomSource

@@ -2,7 +2,6 @@
 
 import Synchronization
 
-/// A context's own record of its cancellation.
 struct CancelMark: ~Copyable {
     private let isCancelled = Atomic(false)
     private let kept = Mutex<CancelReason?>(nil)
@@ -17,7 +16,6 @@ struct CancelMark: ~Copyable {
         isCancelled.store(true, ordering: .releasing)
     }
 
-    /// Whether a handler was ever registered.
     var isAwaited: Bool { wasAwaited.load(ordering: .relaxed) }
 
     func beAwaited() { wasAwaited.store(true, ordering: .relaxed) }
@@ -36,26 +34,23 @@ final class CancelTree: Sendable {
 
     private let outer: (tree: CancelTree, scope: Context)?
     private let state = Mutex(State())
-    // Lets calls that are never cancelled skip the walk through their scopes.
+    // False if no call was cancelled, to avoid a walk through the outer contexts.
     private let hasReasons = Atomic(false)
 
-    /// Creates a tree.
-    /// - Parameter outer: A scope of another call, whose cancellation also cancels this call.
+    /// - Parameter outer: A context of another call, whose cancellation also cancels this call.
     init(inside outer: (tree: CancelTree, scope: Context)?) { self.outer = outer }
 
-    /// Why a scope or an outer scope was cancelled.
+    /// Why a context or an outer context was cancelled.
     func reason(of scope: Context) -> CancelReason? { mayHoldReason ? scope.reason : nil }
 
     private var mayHoldReason: Bool {
         hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
     }
 
-    /// Registers a handler for the cancellation of a scope or an outer scope.
-    ///
-    /// Returns nil if that scope is already cancelled.
+    /// Registers a handler for the cancellation of a context; returns nil if it is cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
-            // Link before the check: `cancel` records its reason first and then follows the links.
+            // Linked before the check: `cancel` first records its reason, then follows the links.
             if state.link == nil, let outer {
                 state.link = outer.tree.insert(outer.scope, .tree(self))
             }
@@ -66,11 +61,11 @@ final class CancelTree: Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // Destroyed outside the lock, because the handler's captures may run code at that time.
+        // The handler is destroyed outside the lock, because its captures may run code.
         _ = state.withLock { $0.list.remove(place) }
     }
 
-    /// Removes the handlers of a scope that is being destroyed.
+    /// Removes the handlers of a context that is being destroyed.
     func removeAll(in scope: Context) {
         _ = state.withLock { state in
             state.list.places { $0 === scope }.map { state.list.remove($0) }
@@ -83,9 +78,7 @@ final class CancelTree: Sendable {
         if let link { outer?.tree.remove(link) }
     }
 
-    /// Cancels a scope and calls the handlers in it and in its inner scopes.
-    ///
-    /// The first reason counts.
+    /// Cancels a context and calls its handlers and those of inner contexts.
     func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
@@ -102,10 +95,11 @@ final class CancelTree: Sendable {
 
     private func tell(_ places: [CancelPlace], _ scope: Context, _ reason: CancelReason) {
         for place in places.sorted(by: { $0.number < $1.number }) {
-            // Removed one at a time: a handler may remove others, which must then not be called.
-            // The reason is read under the lock, because the scope may be released without it.
+            // Entries are removed one at a time: a handler may remove others, which must then not
+            // be called. The reason is read under the lock, because the context may be released
+            // once the lock is free.
             let found = state.withLock { state in
-                // An inner scope may have been cancelled earlier for another reason.
+                // An inner context may have been cancelled earlier for another reason.
                 state.list.remove(place).map { unsafe ($0.listener, $0.scope.reason ?? reason) }
             }
             guard let (listener, reason) = found else { continue }
@@ -121,7 +115,6 @@ final class CancelTree: Sendable {
 
 typealias CancelHandler = @Sendable (CancelReason) -> Void
 
-/// The position of an entry in a cancellation tree.
 struct CancelPlace: Sendable {
     fileprivate let index: Int?
     fileprivate let number: UInt64
@@ -135,14 +128,14 @@ private struct CancelList {
 
     struct Entry {
         let number: UInt64
-        // SAFETY: a scope removes its entries, under the lock of the tree, before its memory is freed. It is
-        // used only under that lock.
+        // SAFETY: used only under the lock of the tree. A context removes its entries under this
+        // lock before its memory is freed.
         unowned(unsafe) let scope: Context
         let listener: Listener
     }
 
     private var last: UInt64 = 0
-    // The first entry is stored inline, because there is rarely a second one.
+    // The first entry is stored inline, because a second entry is rare.
     private var first: Entry?
     private var others: [Entry?] = []
     private var free: [Int] = []
@@ -163,7 +156,6 @@ private struct CancelList {
         guard let index = place.index else {
             return first?.number == place.number ? first.take() : nil
         }
-        // A cancellation may have removed the entry, and another entry may have taken its position.
         guard index < others.count, others[index]?.number == place.number else { return nil }
         free.append(index)
         return others[index].take()

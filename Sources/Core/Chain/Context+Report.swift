@@ -2,28 +2,25 @@
 
 import TurnpikeSupport
 
-// The steps of a call leave the chain here. They go to the readers of the call, to the outer
-// loggers, and to the error of a deadline.
 extension Context {
-    /// Reports an action of a gate, for example why it sends nothing, to the outer loggers and to
-    /// the readers of the call.
+    /// Reports an action of a gate to the outer loggers and to the readers of the call.
     /// - Parameters:
     ///   - message: The gate's action, without secrets; evaluated only if the call has readers.
     ///   - gate: The gate's name.
-    ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
+    ///   - describesPass: Whether the call's trace shows the message beside the gate's name.
     public func report(
         _ message: @autoclosure () -> String, by gate: String, describesPass: Bool = false
     ) {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call.
+    /// Adds one to a counter of a gate, for the meter of the gate and the readers of the call.
     ///
-    /// Outside of a call, a gate adds to its figures directly (``GateFigures/add(_:to:labels:)``).
+    /// Outside a call, a gate adds to its counters directly (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
-    ///   - labels: Its labels. They are evaluated only if the call has readers.
-    ///   - figures: The figures of the gate.
+    ///   - labels: The counter's labels, evaluated only if the call has readers.
+    ///   - figures: The counters of the gate.
     public func report(
         count name: String, labels: @autoclosure () -> [String: String] = [:],
         of figures: GateFigures
@@ -38,20 +35,20 @@ extension Context {
     /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }
     /// ```
     ///
-    /// ``sleep(for:)`` reports itself. A wait within another wait is a part of the outer wait and
-    /// is not reported. If the call has no readers, this method only runs the operation.
+    /// ``sleep(for:)`` reports its own wait. A wait within another wait is a part of the outer wait
+    /// and is not reported. If the call has no readers, this method only runs the operation.
     /// - Parameters:
-    ///   - name: The reason for the wait, for people, for example `back-off`. It is evaluated only
-    ///     if the call has readers.
+    ///   - name: The reason for the wait, for people, for example `back-off`. The name is evaluated
+    ///     only if the call has readers.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
-    ///     is still under way, the error describes that exchange instead.
+    ///     is still running, the error describes that exchange instead.
     ///   - message: The gate's message before the wait (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
-    ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
-    ///     the wait begins and when it has ended.
-    ///   - operation: The operation. It gets a context that differs from this one only in its
-    ///     ``part``. Exchanges that the operation makes in it are parts of the wait.
+    ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``), when the wait
+    ///     begins and when it has ended.
+    ///   - operation: The operation. The operation's context differs from this context only in the
+    ///     ``part``. Exchanges that the operation makes in its context are parts of the wait.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(
@@ -105,9 +102,8 @@ extension Context {
 
     /// Reports that a redirect is followed.
     ///
-    /// The loggers outside the gate and the readers of the call receive the report, and ``hops``
-    /// gets an entry. Hops do not count towards the limit of sends of one call. A gate that follows
-    /// redirects has its own limit.
+    /// The outer loggers and the readers of the call receive the report, and ``hops`` gets an
+    /// entry. A redirect does not count as a send, so the gate needs its own limit.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.
@@ -119,10 +115,9 @@ extension Context {
 
     // MARK: The chain's side
 
-    /// Whether the call has readers.
     var isRead: Bool { call.stream != nil }
 
-    /// Tells a step to the readers of the call, and to the loggers outside this context, innermost first.
+    /// Reports an event to the readers of the call and to the outer loggers, innermost first.
     func tell(_ step: @autoclosure () -> CallStep) {
         if call.stream == nil && observers == nil { return }
         let step = step()
@@ -138,8 +133,7 @@ extension Context {
         }
     }
 
-    /// Begins a part of the call.
-    /// - Returns: The context for everything within the part; nil if the call has no readers.
+    /// Begins a part of the call; returns the context for the part, or nil without readers.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()
@@ -148,12 +142,11 @@ extension Context {
         return inner
     }
 
-    /// Ends the part of this context.
     func left(_ result: Result<HTTPStatus?, any Error>) {
         call.stream?.tell(.left(result), in: self)
     }
 
-    /// Runs a part of the chain of a call that is read.
+    /// Runs a part of the chain of a call that has readers.
     ///
     /// Inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
@@ -175,13 +168,13 @@ extension Context {
 extension Context {
     /// Returns the message of an error without secrets and control characters.
     ///
-    /// Use it in a gate that records errors elsewhere. The message is ``ClientError/message`` for a
-    /// ``ClientError``, and the description for any other error. If the message repeats a secret of
-    /// the request, of the call's last sent request, or of the response, the secret is hidden.
+    /// Use it in a gate that records errors elsewhere. For a ``ClientError`` the message is
+    /// ``ClientError/message``, for any other error the description. Secrets of the request, of the
+    /// call's last sent request and of the response are hidden.
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response. If nil, the head in the error is used.
+    ///   - head: The head of the response; nil means the head in the error.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(

@@ -6,10 +6,9 @@ extension Context {
     /// Runs an operation that may ignore cancellation, without making its caller wait for it.
     ///
     /// When this context or the caller's task is cancelled, the caller returns at once. The
-    /// cancellation of the caller's task also cancels this context, so call this method on a
-    /// ``child(deadline:)``.
+    /// cancellation of the task also cancels this context, so use a ``child(deadline:)``.
     /// - Parameters:
-    ///   - operation: The operation. It runs in a task that is cancelled with the context.
+    ///   - operation: Runs in a task that is cancelled with the context.
     ///   - abandon: Receives a value that arrives after the caller has returned.
     /// - Returns: The value.
     /// - Throws: The error of the operation or of the cancellation. If the context is already
@@ -18,12 +17,11 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // The operation's task would see the cancellation only later, and could send something
-        // first.
+        // Without this check, the operation could send before its task is cancelled.
         try checkCancellation()
         let answer = OneShot<Value>()
         // The task is cancelled with this context, an outer context or the caller's task.
-        // Otherwise, it ends by itself.
+        // Otherwise, the task ends when its operation ends.
         let task = Task.inheriting {
             do {
                 let value = try await operation()
@@ -43,8 +41,7 @@ extension Context {
 
 /// A registration of a handler that waits for a cancellation.
 ///
-/// The registration keeps its context alive. If an outer context is cancelled, the handler is
-/// therefore still called.
+/// The registration keeps its context alive, so an outer cancellation still calls the handler.
 public struct CancelRegistration: Sendable {
     private let context: Context
     private let place: CancelPlace?

@@ -4,9 +4,9 @@ import TurnpikeSupport
 
 /// The environment of a request on its way through the chain.
 ///
-/// It holds the identity of the call, clocks, randomness, values, events and cancellation. A
-/// context belongs to one attempt of one call. A gate passes the context on when it calls `next`.
-/// If a gate may have to stop the rest of the chain, it passes on a ``child(deadline:)`` instead.
+/// A context has the identity of the call, clocks, randomness, values and cancellation. A context
+/// belongs to one attempt of one call. A gate passes its context on when it calls `next`. A gate
+/// that may have to stop the rest of the chain passes a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()
@@ -21,9 +21,7 @@ public final class Context: Sendable {
     private let parent: Context?
     let beginsAttempt: Bool
     let place: CallPlace
-    /// Whether the context's cancellation decides the result of the rest of the chain.
     let isLimit: Bool
-    /// The time limit that the context was created for.
     // SAFETY: set once, by the creator of the context, before other code has the context.
     nonisolated(unsafe) var limit: ContextLimit?
     // SAFETY: set once, and used only by tasks that get the context afterwards.
@@ -38,21 +36,20 @@ public final class Context: Sendable {
     /// A call without a retry has only attempt 1.
     public let attempt: Int
 
-    /// When the call must have ended, by the strictest outer deadline; nil without a deadline.
+    /// The strictest outer deadline of the call, or nil.
     public let deadline: MonotonicInstant?
 
     /// Whether an outer time limit ends at the head of the response.
     let isLimitedToHead: Bool
 
-    /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
+    /// How long a body that an inner retry keeps may be idle; nil if no gate limits that time.
     let idleBound: IdleBound?
 
     /// The rule of this context's gate for a second send after a lost connection.
     let resendRule: ResendRule?
 
-    /// How many bytes of the response content are read before the caller gets a value; the number
-    /// is `Int.max` for the whole content, and 0 if the caller gets a stream
-    /// (``ResponseSerializer/collectedBytes(in:)``).
+    /// How many bytes of content are read before the caller gets a value: 0 for a stream, `Int.max`
+    /// for the whole content (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
     /// Creates a context that belongs to no client, for tests of gates and transports.
@@ -66,10 +63,6 @@ public final class Context: Sendable {
                 environment: CallEnvironment(timeSource: timeSource, randomSource: randomSource)))
     }
 
-    /// Creates the outermost context of a call.
-    /// - Parameters:
-    ///   - call: The call.
-    ///   - observers: The loggers that receive its events.
     convenience init(call: CallState, observers: ObserverList? = nil) {
         self.init(call: call, observers: observers, place: .call)
     }
@@ -111,7 +104,7 @@ public final class Context: Sendable {
         self.observers = observers
     }
 
-    /// Creates a context that differs from another one only in its place.
+    /// Creates a context that differs from another context only in its place.
     private init(_ parent: Context, place: CallPlace) {
         isLimit = false
         resendRule = nil
@@ -129,7 +122,6 @@ public final class Context: Sendable {
 
     deinit { if mark.isAwaited { call.cancelTree.removeAll(in: self) } }
 
-    /// The context in which this context was created.
     var outer: Context? { parent }
 
     func isInside(_ outer: Context) -> Bool { parent === outer }
@@ -142,7 +134,7 @@ public final class Context: Sendable {
     /// The number of the part of the call that this context belongs to
     /// (``CallStep/entered(_:in:)``).
     ///
-    /// The number is 0 for the call itself. If the call has no reader, it is always 0.
+    /// The number is 0 for the call itself, and for every context of a call without readers.
     public var part: Int { Int(place.part) }
 
     /// The clocks and timers of the call.
@@ -153,21 +145,21 @@ public final class Context: Sendable {
     /// With a seeded source, the sequence depends only on the number of the call.
     public var random: CallRandom { call.random }
 
-    /// How many times the transport was asked to send in this call so far.
+    /// How many requests this call has passed to the transport.
     public var sendCount: Int { call.record.sends }
 
-    /// The origin of the client's base URL, or nil without a base URL; a gate adds a credential
-    /// only to requests for this origin, unless configured otherwise.
+    /// The origin of the client's base URL, or nil without a base URL; unless configured otherwise,
+    /// a gate adds a credential only to requests for this origin.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
-    /// The redirects that the call has followed so far.
+    /// The redirects that the call has followed.
     public var hops: [Hop] { call.record.hops }
 
-    /// The outcomes of the call's last 32 attempts, if it was retried; otherwise empty.
+    /// The outcomes of the call's last 32 attempts; empty if the call was not retried.
     public var history: [AttemptSummary] { call.record.history }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``); if so, no gate may send
-    /// the call again, not even to follow a redirect or to replay it with a new credential.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``); if true, no gate may send
+    /// the call again, not even for a redirect or with a new credential.
     public var retriesForbidden: Bool { call.record.retriesForbidden }
 
     /// The time left until the deadline, or nil without a deadline.
@@ -177,7 +169,7 @@ public final class Context: Sendable {
 
     // MARK: Values
 
-    /// The value of a key in the scope of the key.
+    /// The value of a key, stored for as long as the key's ``ContextKey/scope`` says.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
         get {
             guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
@@ -188,7 +180,7 @@ public final class Context: Sendable {
         set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
 
-    /// Returns the value of a key, and sets a value first if there is none.
+    /// Returns the value of a key, and sets a value first if the key has none.
     ///
     /// Parallel attempts, such as hedges, get the same value.
     /// - Parameters:
@@ -229,8 +221,8 @@ public final class Context: Sendable {
     // MARK: Derived contexts
 
     /// Creates a context for the rest of the chain, which can be cancelled separately.
-    /// - Parameter deadline: When the rest of the chain must have ended. If the current deadline is
-    ///   earlier, that deadline applies.
+    /// - Parameter deadline: The deadline of the rest of the chain, or the current deadline if
+    ///   earlier.
     /// - Returns: A context of the same attempt, which is cancelled when this context is cancelled.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
@@ -240,40 +232,38 @@ public final class Context: Sendable {
         return Context(parent: self, deadline: strictest, isLimit: true, observers: observers)
     }
 
-    /// Creates a child for a time limit that ends at the head of the response.
     func childUpToHead() -> Context {
         Context(
             parent: self, deadline: deadline, isLimitedToHead: true, isLimit: true,
             observers: observers)
     }
 
-    /// Creates a child that limits how long a body kept by an inner retry may be idle.
     func child(idleBound: IdleBound) -> Context {
         Context(parent: self, deadline: deadline, idleBound: idleBound, observers: observers)
     }
 
-    /// Creates a context of the same call that outer cancellations and deadlines do not reach.
+    /// Creates a context of the same call that outer cancellations and deadlines do not affect.
     ///
-    /// Use it for work that outlives its caller, such as an exchange that several calls share. The
-    /// creator must cancel the context; otherwise it ends with the client. The loggers outside this
-    /// context receive the events of the new context.
+    /// This context is for work that outlives its caller, such as an exchange that several calls
+    /// share. The creator must cancel the context; otherwise the context ends with the client. The
+    /// loggers outside this context receive the events of the new context.
     public func detached() -> Context {
         Context(
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
     }
 
-    /// Returns the same context for everything within a part of the call.
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call; only the end of the client cancels it.
+    /// Creates the context of a separate call; only the end of the client cancels that call.
     ///
-    /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
-    /// clocks and the identifier of this call. It has its own values, sends and time limits. While
-    /// this call waits for the new call (``report(waitingFor:atDeadline:saying:by:gauges:_:)``),
-    /// the readers of this call also read the new call.
-    /// - Parameter isOneTime: Whether not even the end of the client cancels the new call. Use it
-    ///   for an exchange that cannot be repeated, for example if the exchange spends a refresh
-    ///   token. The caller must then end it.
+    /// This context is for an exchange that a gate makes on behalf of many calls. The new call
+    /// shares the clocks and the identifier of this call. The new call has its own values, sends
+    /// and time limits. While this call waits for the new call
+    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``), the readers of this call also read
+    /// the new call.
+    /// - Parameter isOneTime: Whether not even the end of the client cancels the new call, because
+    ///   the exchange cannot be repeated (such as a use of a refresh token). The caller must end
+    ///   such a call.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil
@@ -284,12 +274,10 @@ public final class Context: Sendable {
             observers: nil, place: place)
     }
 
-    /// Creates a child with another rule for a second send after a lost connection.
     func child(resendRule: ResendRule) -> Context {
         Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
     }
 
-    /// Creates the context of a further attempt, after this one.
     func furtherAttempt() -> Context { freshAttempt(call.record.nextAttempt(after: attempt)) }
 
     func freshAttempt(_ number: Int, _ resendRule: ResendRule? = nil) -> Context {
@@ -314,15 +302,13 @@ public final class Context: Sendable {
         return context
     }
 
-    /// Why this context or an outer one was cancelled; nil if neither was.
+    /// Why this context or an outer context was cancelled; nil if neither was cancelled.
     public var cancelReason: CancelReason? { call.cancelTree.reason(of: self) }
 
-    /// Cancels everything that runs under this context: sends, waits and bodies.
-    ///
-    /// If a context is cancelled more than once, the first reason counts.
+    /// Cancels the sends, waits and bodies under this context; the first reason counts.
     public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
 
-    /// Calls a handler when this context or an outer one is cancelled.
+    /// Calls a handler when this context or an outer context is cancelled.
     ///
     /// If one of them is already cancelled, the handler is called at once. The handler runs on the
     /// cancelling thread and must return quickly.
@@ -344,7 +330,6 @@ public final class Context: Sendable {
 }
 
 extension Context {
-    /// Why this context or an outer one was cancelled.
     var reason: CancelReason? {
         var context = self
         while true {

@@ -7,7 +7,7 @@ public protocol ContextKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// The value if no value was set.
+    /// The value of the key if no gate has set a value.
     static var defaultValue: Value { get }
 
     /// How long a value lives; ``ContextScope/call`` by default.
@@ -27,7 +27,6 @@ public enum ContextScope: Sendable {
     case attempt
 }
 
-/// The values of one scope.
 struct ContextValues: ~Copyable, Sendable {
     private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
@@ -46,21 +45,16 @@ struct ContextValues: ~Copyable, Sendable {
     }
 }
 
-/// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
 enum CollectLimit: ContextKey {
-    /// 100 MiB.
     static var defaultValue: Int { 104_857_600 }
 }
 
-/// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
-/// another limit.
 enum LineLimit: ContextKey {
-    /// 1 MiB.
     static var defaultValue: Int { 1_048_576 }
 }
 
 extension Context {
-    /// The most content bytes that the call collects in memory; 100 MiB unless a gate changes it.
+    /// The most content bytes that the call collects in memory; 100 MiB unless a gate sets another.
     ///
     /// A serializer gets the limit as ``SerializationContext/maxBytes``.
     public var maxBytes: Int {
@@ -68,10 +62,9 @@ extension Context {
         set { self[CollectLimit.self] = newValue }
     }
 
-    /// The longest line, item or event of a streamed response in bytes.
+    /// The longest line, item or event of a streamed response in bytes; 1 MiB by default.
     ///
-    /// The limit is 1 MiB unless a gate sets another. A serializer gets it as
-    /// ``SerializationContext/maxLineBytes``.
+    /// A serializer gets the limit as ``SerializationContext/maxLineBytes``.
     public var maxLineBytes: Int {
         get { self[LineLimit.self] }
         set { self[LineLimit.self] = newValue }

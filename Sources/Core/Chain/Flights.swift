@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Exchanges that several calls share.
 ///
 /// The first call that asks for a key starts the exchange in a context that outlives the call.
-/// Further calls wait for the same exchange. A call may stop waiting without an effect on the
-/// others. When the last waiting call leaves, the exchange is cancelled.
+/// Further calls wait for the same exchange. A call may stop waiting without an effect on other
+/// calls. When the last waiting call leaves, the exchange is cancelled.
 public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The result of a shared exchange for one of the waiting calls.
     public enum Landing: Sendable {
@@ -19,7 +19,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         case alone
     }
 
-    /// A call's place in a shared exchange.
+    /// A call's membership in a shared exchange.
     public struct Seat: Sendable {
         fileprivate let key: Key
         fileprivate let flight: UInt64
@@ -51,11 +51,11 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } }
     }
 
-    /// Joins the exchange for a key.
+    /// Adds a call to the exchange for a key.
     /// - Parameters:
     ///   - key: Identifies equal exchanges.
     ///   - context: Creates the context of the exchange, if there is no exchange yet.
-    /// - Returns: The call's place in the exchange.
+    /// - Returns: The call's seat in the exchange.
     public func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in
             state.count += 1
@@ -83,7 +83,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Runs the exchange of a seat.
     public func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
         guard let context = context(of: seat) else { return }
-        // The task ends by itself, or is cancelled when the last waiting call leaves.
+        // The task ends with the exchange, or is cancelled when the last waiting call leaves.
         let task = Task.inheriting { await run(context) }
         let isOver = state.withLock { state in
             guard state.flights[seat.key]?.id == seat.flight else { return true }
@@ -102,7 +102,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
             try await seat.landing.value { [self] in leave(seat, CancellationError()) }
         }
         do {
-            // The first call has the exchange itself in its trace.
+            // The trace of the first call contains the exchange, so that call reports no wait.
             if seat.isFirst { return try await land() }
             return try await context.report(waitingFor: "another call's exchange") { _ in
                 try await land()
@@ -113,7 +113,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         }
     }
 
-    /// Stops waiting for the exchange; if no other call waits for it, cancels the exchange.
+    /// Stops the wait of a call, and cancels the exchange if no other call waits.
     public func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
@@ -128,7 +128,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         ended?.task?.cancel()
     }
 
-    /// Completes all seats with the same result.
+    /// Ends the wait of all calls with the same result.
     public func land(_ seat: Seat, _ result: Result<Value, any Error>) {
         let isFinal = context(of: seat)?.retriesForbidden == true
         let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
@@ -137,9 +137,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for waiting in close(seat) { waiting.settle(landing) }
     }
 
-    /// Gives the response to the call that has waited longest.
-    ///
-    /// The other waiting calls send their own requests.
+    /// Returns the response to the longest-waiting call; other calls send their own requests.
     public func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
@@ -147,9 +145,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
-    /// Gives the call that started the exchange a result that must not be shared.
-    ///
-    /// The other waiting calls send their own requests.
+    /// Returns a result to the first call only; the other waiting calls send their own requests.
     public func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {
@@ -177,15 +173,13 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 }
 
-/// Wraps the error of a ``RetryDecision/fail(_:)``, which ends all calls that wait.
+/// The error of a ``RetryDecision/fail(_:)``, which ends all waiting calls.
 private struct CallEnd: Error {
     let error: any Error
 }
 
 extension Response {
-    /// Returns the response of a shared exchange as the response of a call.
-    ///
-    /// If the call is cancelled, the body ends as well.
+    /// Returns a shared response as the response of a call; the call's cancellation ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
         response.history = context.call.record

@@ -3,44 +3,41 @@
 /// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles.
 ///
 /// The roles are ``RequestAdapter``, ``RequestRetrier``, ``ResponseValidator``, ``RequestLogger``
-/// and ``MetricsRecorder``. A type that conforms only to `Gate` is a mistake. A call that reaches
-/// such a gate fails with ``ClientError/Code/configuration``.
+/// and ``MetricsRecorder``. If a type conforms only to `Gate`, each call that reaches the gate
+/// fails with ``ClientError/Code/configuration``.
 ///
 /// A gate is a value that many calls use at the same time. State that lasts between calls belongs
 /// in a `Mutex` or an actor that the gate holds.
 public protocol Gate: Sendable {
     /// The gate's name in logs, traces, stack descriptions and errors; by default its type's name.
     ///
-    /// The name is shown unchanged, so it must not contain a secret. If a gate has a property
-    /// `name`, that property is not used as the gate's name.
+    /// The name must not contain a secret. A property called `name` is not the gate's name.
     var gateName: String { get }
 
-    /// The keys of request options that this gate reads; none by default.
+    /// The keys of the request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
     /// The capabilities that the client's transport must have for the gate; none by default.
     ///
-    /// If the transport lacks one of them, the client has a fault from the start
+    /// If the transport lacks a capability, the client has a fault from the start
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// States facts about this gate with its settings, for checks and explanations of a stack.
+    /// States facts about this gate, for checks and explanations of a stack; nil by default.
     ///
-    /// The default is nil: nothing is known. The method is never called on the path of a call. The
-    /// method must not send, wait or change any state.
-    /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
-    ///   hold for any request.
+    /// Calls never run this method. The method must not send, wait or change any state.
+    /// - Parameter request: The request at the gate; with nil, the facts must hold for any request.
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 
     /// Returns lines about the present state of the gate, in any order; none by default.
     ///
-    /// The method is never called on the path of a call. It must not send, wait or change anything.
+    /// Calls never run this method. The method must not send, wait or change any state.
     /// - Parameter now: The time of the client.
     /// - Returns: The lines.
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure]
 
-    /// Releases resources that outlive a call: flushes a log or closes a file, for example.
+    /// Releases resources that outlive a call, for example flushes a log or closes a file.
     ///
     /// ``Client/shutdown(grace:cancellingWith:)`` calls this method after the last call.
     func shutdown() async

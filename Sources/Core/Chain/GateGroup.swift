@@ -2,10 +2,9 @@
 
 /// Several gates that form one entry of a stack, for all requests or for some.
 ///
-/// In the chain, the gates of a group are between the gates around the group. If the group does
-/// not apply to a request, the request skips all of them. A group therefore costs a call one check
-/// and no allocation. Position keeps its meaning: a retry inside a group also retries what follows
-/// the group.
+/// In the chain, the gates of a group are between the gates around the group. If the group does not
+/// apply to a request, the request skips all of them. A group therefore costs a call one check and
+/// no allocation. A retry inside a group also retries the gates after the group.
 ///
 /// ```swift
 /// struct Weekdays: GateGroup {
@@ -14,18 +13,17 @@
 /// }
 /// ```
 ///
-/// When a group is shut down, it shuts down its gates. A group handles no request options unless it
-/// declares them in `handledOptions`. If only a gate in the group handles an option of a call
-/// (``RequestOptions``), the call also gets a gate around the stack, because the group may not
-/// apply to the call.
+/// When a group is shut down, it shuts down its gates. A group handles only the request options
+/// that it declares in `handledOptions`. If a call sets an option that only a gate in the group
+/// handles (``RequestOptions``), the call also gets a gate around the stack, in case the group does
+/// not apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
 
     /// Whether a request passes through the gates.
     ///
-    /// This method is called for each request that arrives. Inside a retry, that is each attempt;
-    /// inside a redirect, each hop.
+    /// Called for each attempt inside a retry, and for each request inside a redirect.
     func applies(to request: Request, context: Context) -> Bool
 }
 
@@ -40,23 +38,21 @@ extension GateGroup {
 }
 
 extension Gate {
-    /// The gate, followed by the gates inside it if it is a group.
     var flattened: [any Gate] {
         guard let group = self as? any GateGroup else { return [self] }
         return [self] + group.gates.flatMap(\.flattened)
     }
 }
 
-/// A gate whose state must be separate from that of equal gates in the same stack.
+/// A gate whose state must be separate from the state of equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Tells the gate which equal gates are before it in the stack. This method is called when a
-    /// client is made and when its stack is replaced.
+    /// Tells the gate which equal gates are before it in the stack. Called when a client is made
+    /// and when the client's stack is replaced.
     /// - Parameter others: The gates of this kind that a request meets before this gate.
     func place(after others: [any PlacedGate])
 }
 
 extension Stack {
-    /// Calls each gate with the equal gates before it.
     func placeGates() {
         var placed: [any PlacedGate] = []
         for case let gate as any PlacedGate in gates.lazy.flatMap(\.flattened) {

@@ -19,9 +19,10 @@
 /// }
 /// ```
 ///
-/// An interceptor may call `next` any number of times, or never. Its errors reach the caller
-/// unchanged. If its type also has roles (``Gate``), the roles are ignored. If it does not return a
-/// response that it got, it must pass the response to ``Response/discard(in:keeping:)``.
+/// An interceptor may call `next` any number of times, or never. The errors of an interceptor reach
+/// the caller unchanged. If its type also has roles (``Gate``), the roles are ignored. For a
+/// response of `next` that an interceptor does not return, it must call
+/// ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:
@@ -33,9 +34,7 @@ public protocol Interceptor: Gate {
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
 }
 
-/// An interceptor that acts before the rest of the chain and on its result.
-///
-/// It seldom runs the rest of the chain itself.
+/// An interceptor that acts before the rest of the chain and on the result of the chain.
 ///
 /// ```swift
 /// struct Refuse451: PhasedInterceptor {
@@ -47,10 +46,9 @@ public protocol Interceptor: Gate {
 /// }
 /// ```
 ///
-/// A phased interceptor does what an ``Interceptor`` with the same steps does. If such gates follow
-/// one another, the chain runs them in one asynchronous function, so none of them costs its own
-/// asynchronous frame. Write a phased interceptor if the gate is in the stack of every call. For
-/// all other gates, an ``Interceptor`` is simpler.
+/// If gates of this kind follow one another, the chain runs them in one asynchronous function, so
+/// none of them costs its own asynchronous frame. Conform to this protocol if the gate is in the
+/// stack of every call. For all other gates, an ``Interceptor`` is simpler.
 public protocol PhasedInterceptor: Interceptor {
     /// Acts before the rest of the chain.
     /// - Parameters:
@@ -102,7 +100,7 @@ extension PhasedInterceptor {
         after result: Result<Response, any Error>, to request: Request, context: Context, next: Next
     ) async throws -> Response { try result.get() }
 
-    /// Runs the steps around the rest of the chain.
+    /// Runs ``before(_:context:next:)``, the rest of the chain, and the methods for its result.
     public func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
     {
         let inner = try before(request, context: context, next: next)

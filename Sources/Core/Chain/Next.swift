@@ -22,26 +22,24 @@ public struct Next: Sendable {
 
     /// The identity of the stack that a call uses.
     ///
-    /// A call with its own gates has an identity that no other call has. Calls before and after
-    /// a reload have different identities.
+    /// A call with its own gates has an identity that no other call has. Calls before and after a
+    /// reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
-    /// The transport at the end of the chain; use it for requests that must not pass the gates,
-    /// such as health checks of a server.
+    /// The transport at the end of the chain, for requests that must not pass the gates, such as
+    /// health checks of a server.
     public var transport: any Transport { plan.transport }
 
     /// Whether an inner gate or the transport may prove the client's identity.
     ///
-    /// A gate may do so if it adds a credential or cookies, or if it changes requests and states no
-    /// facts. The transport states its part in ``Transport/provesClient``. A gate that stores
-    /// responses does not see the proof. If the value is true, the responses belong to this client
-    /// only.
+    /// If true, responses belong to this client only, even if a gate that stores responses sees no
+    /// credential. An inner gate may prove the identity if it adds a credential or cookies, or if
+    /// it changes requests and states no facts. For the transport, see ``Transport/provesClient``.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
     /// How often the stack or the transport of the client was replaced.
     ///
-    /// Each call of ``Client/replace(stack:transport:onShutdown:)`` counts. After a replacement,
-    /// the inner gates or the transport may prove another identity.
+    /// After a replacement, the inner gates or the transport may prove another identity.
     public var generation: Int { plan.generation }
 
     /// Runs the rest of the chain in the same attempt.
@@ -54,15 +52,12 @@ public struct Next: Sendable {
         try await plan.run(request, from: position, in: context)
     }
 
-    /// Runs the rest of the chain as a further attempt.
-    ///
-    /// Use it for a retry, a hedge, or a replay with a new credential, for example. For the first
-    /// try, use ``callAsFunction(_:)``.
+    /// Runs the rest of the chain as a further attempt, such as a retry, a hedge or a replay.
     public func attempt(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }
 
-    /// Runs the rest of the chain as a new attempt in another context; the context must have been
+    /// Runs the rest of the chain as a further attempt in another context, which must have been
     /// created with ``Context/child(deadline:)``.
     public func attempt(_ request: Request, context: Context) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())

@@ -7,7 +7,7 @@ import TurnpikeSupport
 final class OpenCalls: Sendable {
     private struct Entry {
         let id: CallID
-        // An entry does not hold the call, because a call ends when nothing refers to it.
+        // An entry does not hold the call, because a call ends when nothing refers to the call.
         let record: CallRecord
     }
 
@@ -34,8 +34,6 @@ final class OpenCalls: Sendable {
         }.sorted { ($0.age, $1.id.number) > ($1.age, $0.id.number) }
     }
 
-    /// Adds a call.
-    /// - Returns: The position for removing it.
     func add(_ id: CallID, _ record: CallRecord) -> Int {
         let entry = Entry(id: id, record: record)
         return state.withLock { state in
@@ -59,7 +57,6 @@ final class OpenCalls: Sendable {
         for waiter in waiters { waiter.settle(.success(())) }
     }
 
-    /// Returns a value that is settled as soon as no call is running.
     func whenIdle() -> OneShot<Void> {
         let waiter = OneShot<Void>()
         let isIdle = state.withLock { state in
@@ -75,9 +72,8 @@ final class OpenCalls: Sendable {
 public struct CallSummary: Sendable, Identifiable, CustomStringConvertible {
     /// The call's identifier, as logs show it.
     public let id: CallID
-    /// The request as last sent, or as described if nothing was sent yet.
-    ///
-    /// If a gate makes an exchange itself and has not sent it yet, this is nil.
+    /// The request as last sent or, if nothing was sent yet, as described; nil for an unsent
+    /// exchange that a gate makes itself.
     public let request: RequestSummary?
     /// The time since the call began.
     public let age: Duration

@@ -2,15 +2,14 @@
 
 /// The result of an attempt, as gates judge it.
 ///
-/// ``head`` is the head of the response, or of the response in a validation error. A rejected
-/// response and a returned response therefore look alike. A retry can act on a status whether the
-/// validator is inside or outside the retry.
+/// A rejected response and a returned response have the same ``head``. A retry can therefore act on
+/// a status whether the validator is inside or outside the retry.
 public struct Outcome: Sendable {
     /// The request as the judging gate passed it to the rest of the chain.
     public let request: Request
     /// The response, or the error.
     public let result: Result<Response, any Error>
-    /// The number of attempts that the judging gate has made so far, starting at 1.
+    /// The number of attempts that the judging gate has made, starting at 1.
     public let attempts: Int
     /// The time from the start of the attempt to the head of its response.
     public let elapsed: Duration
@@ -51,10 +50,10 @@ public struct Outcome: Sendable {
     /// The code of the ``ClientError``, if one was thrown.
     public var code: ClientError.Code? { (error as? ClientError)?.code }
 
-    /// The status with which a proxy refused to connect, if a proxy refused.
+    /// The status with which a proxy refused to connect, or nil.
     public var proxyStatus: HTTPStatus? { (error as? ClientError)?.proxyStatus }
 
-    /// How far the exchange had come, if the transport reported it.
+    /// How far the exchange had come, or nil if the transport did not report that.
     public var transfer: TransferState? { (error as? ClientError)?.transfer }
 
     /// Whether it is certain that no server has processed the request.
@@ -62,13 +61,14 @@ public struct Outcome: Sendable {
 
     /// Whether a kept-alive connection ended before the first byte of a response.
     ///
-    /// Such an end says nothing about the server. See ``TransferState/lostReusedConnection``.
+    /// A lost connection does not prove a fault of the server
+    /// (``TransferState/lostReusedConnection``).
     public var hasLostReusedConnection: Bool { transfer?.lostReusedConnection ?? false }
 
     /// Whether the request's body can be sent again (``RequestBody/isReplayable``).
     public var isReplayable: Bool { request.body.isReplayable }
 
-    /// A short label: the status or the kind of failure.
+    /// The status or the kind of failure.
     var label: String {
         status.map { String($0.code) } ?? error.map(ClientError.label(of:)) ?? "a response"
     }
@@ -94,7 +94,7 @@ extension AttemptSummary {
 }
 
 extension ClientError {
-    /// Returns the error of a retrier that replaces an outcome, with that outcome as its cause.
+    /// Returns an error that replaces an outcome, with the outcome's error as its cause.
     func caused(by outcome: Outcome) -> ClientError {
         let cause = outcome.error as? ClientError
         let isItself = cause?.code == code && cause?.message == message

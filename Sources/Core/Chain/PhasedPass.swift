@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pass of a request through consecutive gates that act before and after the rest of the chain.
+/// One request in consecutive gates that act before and after the rest of the chain.
 ///
-/// ``Plan/run(_:from:in:isEntered:)`` holds the pass in its own frame while the rest runs. The
-/// state that a gate needs afterwards is in the context that the gate made, so a pass needs no
+/// ``Plan/run(_:from:in:isEntered:)`` holds a `PhasedPass` in its own frame while the rest of the
+/// chain runs. State that a gate needs afterwards is in the gate's context, so this type needs no
 /// list.
 struct PhasedPass {
     private let plan: Plan
@@ -14,8 +14,7 @@ struct PhasedPass {
     private(set) var context: Context
     // A bit for each gate that made a context.
     private var opened: UInt64 = 0
-    /// Whether the rest of the chain runs in a separate task, because it may outlast a
-    /// cancellation.
+    /// Whether the rest of the chain needs a separate task, because it may outlast a cancellation.
     private(set) var needsTask = false
 
     init(_ plan: Plan, _ request: Request, from position: Int, in context: Context) {
@@ -26,7 +25,7 @@ struct PhasedPass {
         first = position
     }
 
-    /// Enters gates until one is of another kind.
+    /// Calls `before` of the gates, up to the first gate of another kind.
     mutating func enter() throws {
         while position < plan.nodes.count, position - first < UInt64.bitWidth {
             switch plan.nodes[position] {
@@ -36,7 +35,7 @@ struct PhasedPass {
             default: return
             }
             position += 1
-            // If the call has readers, each gate has its own pass.
+            // If the call has readers, each gate is a separate part of the call.
             if needsTask || context.isRead { return }
         }
     }
@@ -60,8 +59,8 @@ struct PhasedPass {
         context = inner
     }
 
-    /// Leaves gates with a result.
-    /// - Returns: False if the gate at the position must ``resume(_:)`` first.
+    /// Passes a result out through the gates.
+    /// - Returns: False if ``resume(_:)`` must first be called for the gate at the position.
     mutating func leave(_ result: inout Result<Response, any Error>) -> Bool {
         while position > first {
             position -= 1
@@ -90,7 +89,6 @@ struct PhasedPass {
         return true
     }
 
-    /// Lets the gate at the position decide.
     func resume(_ result: Result<Response, any Error>) async throws -> Response {
         switch plan.nodes[position] {
         case .phased(let gate):

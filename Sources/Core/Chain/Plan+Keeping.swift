@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A call whose value needs the whole content is retried as a whole.
+// If the value of a call needs the whole content, a retry repeats request and content together.
 extension Plan {
-    /// The bytes of a successful response's content that the retrier keeps; nil for no bytes.
+    /// How many bytes of a successful response's content the retry reads; nil for none.
     func keptBytes(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) -> Int? {
@@ -22,10 +22,8 @@ extension Plan {
 
     /// Returns the outcome of an attempt after reading content of its response.
     ///
-    /// Content that breaks off becomes a failed outcome.
-    ///
-    /// The limits of the body outside the retry apply here too: cancellation, deadline,
-    /// ``IdleBound`` and ``Context/maxBytes``.
+    /// If the content breaks off, the outcome is a failure. The content has the limits of the body
+    /// outside the retry: cancellation, deadline, ``IdleBound`` and ``Context/maxBytes``.
     func keepingContent(
         of outcome: Outcome, upTo limit: Int, in context: Context
     ) async -> Outcome {
@@ -57,17 +55,17 @@ extension ResponseBody {
     fileprivate func kept(upTo maxBytes: Int, in context: Context) async throws -> ResponseBody {
         if let bound = context.idleBound { bound.limit(self, context.timeSource) }
         let canceller = canceller
-        // The body may not belong to the context.
+        // The body may belong to another context.
         let registration = context.onCancel { canceller.cancel($0) }
         defer { registration.end() }
         return try await readAhead(upTo: maxBytes)
     }
 }
 
-/// The idle limit for a body that a retry keeps, set by a gate outside the retry.
+/// The idle limit for a body that a retry reads, set by a gate outside the retry.
 ///
-/// Contexts inside that gate inherit it, including those of new attempts. A limit inside a retry
-/// applies only to its attempt.
+/// Contexts inside that gate inherit the limit, including the contexts of new attempts. A limit
+/// inside a retry applies only to its attempt.
 struct IdleBound: Sendable {
     let limit: Duration
     let minBytes: Int
@@ -82,12 +80,13 @@ struct IdleBound: Sendable {
 extension Next {
     /// Creates a child context that limits the idle time of content that an inner retry reads.
     ///
-    /// The retry reads this content before it returns a response. A ``PhasedInterceptor`` uses this
-    /// method if it also limits the body of the response that it gets
+    /// A retry reads content before it returns the response
+    /// (``RequestRetrier/keptBytes(_:context:)``). A ``PhasedInterceptor`` uses this method if it
+    /// also limits the body of the response that it gets
     /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
-    ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
+    ///   - minBytes: The minimum number of bytes in a window; 0 sets no rate.
     ///   - window: The waiting time over which the rate is measured.
     /// - Returns: The child. If no inner gate retries, the same context.
     public func context(

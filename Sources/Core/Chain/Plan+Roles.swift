@@ -3,14 +3,12 @@
 import Synchronization
 import TurnpikeSupport
 
-// The framework's part of each role.
 extension Plan {
     // MARK: Retry
 
-    /// The retry pass around the current task.
+    /// The retry around the current task.
     ///
-    /// A client that is used inside a retrying call of another client makes only one attempt, so
-    /// that retries do not multiply.
+    /// A client inside a retrying call of another client makes only one attempt.
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(
@@ -26,7 +24,7 @@ extension Plan {
                 request, from: position,
                 in: context.freshAttempt(context.call.record.nextAttempt(), rule))
         }
-        // The outermost retry of a call creates the pass and ends it.
+        // The outermost retry of a call creates the value and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
         var attempts = 0
@@ -56,7 +54,7 @@ extension Plan {
                 context.call.record.add(AttemptSummary(outcome, number: number))
             }
             guard !outcome.isCancellation, context.cancelReason == nil,
-                // An inner retrier has ended the call, in this attempt or in a parallel one.
+                // An inner or a parallel retrier may have ended the call.
                 !context.call.record.retriesForbidden, !retrier.settles(outcome, context: context),
                 let further = try await attempt(after: outcome, number, by: retrier, in: context)
             else { return try outcome.result.get() }
@@ -64,9 +62,8 @@ extension Plan {
         }
     }
 
-    /// Asks for a further attempt.
-    /// - Returns: The attempt's number and the length of the wait, once that is over; nil if the
-    ///   outcome is final.
+    /// Asks the retrier for a further attempt, and waits.
+    /// - Returns: The attempt's number and the length of the wait; nil if the outcome is final.
     private func attempt(
         after outcome: Outcome, _ number: Int, by retrier: any RequestRetrier, in context: Context
     ) async throws -> (number: Int, delay: Duration)? {
@@ -98,7 +95,6 @@ extension Plan {
         }
     }
 
-    /// Returns the number of the next attempt, once the wait for it is over.
     private func wait(
         _ delay: Duration, for outcome: Outcome, in context: Context
     ) async throws -> Int {
@@ -137,8 +133,6 @@ extension Plan {
 
     // MARK: Log
 
-    /// Begins the pass through a logger.
-    /// - Returns: The context of the rest of the chain.
     func begin(_ logger: any RequestLogger, _ request: Request, in context: Context) -> Context {
         let began = context.timeSource.now
         let logger = logger.loggerForPass() ?? logger
@@ -147,7 +141,6 @@ extension Plan {
         return context
     }
 
-    /// Ends the pass that made a context.
     func end(_ request: Request, _ result: Result<Response, any Error>, in context: Context) {
         guard let (logger, began) = context.observers.map({ ($0.logger, $0.began) }) else { return }
         switch result {
@@ -189,7 +182,7 @@ extension Plan {
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
-            // The time of the transport, if an inner gate delayed the response.
+            // If an inner gate delayed the response, the time of the transport counts.
             let headAt = max(response.headAt ?? context.timeSource.now, begin)
             response.body.onEnd { [head = response.head] end in
                 recorder.record(
@@ -210,17 +203,15 @@ extension Plan {
     }
 }
 
-/// A call's pass through a retry, as seen by the tasks that are started inside.
+/// A retry of a call, as seen by the tasks that are started inside the retry.
 ///
-/// A task that outlives the pass, such as a poller that a call happened to start, is no longer part
-/// of it.
+/// A task that outlives the retry, such as a poller, no longer belongs to the retry.
 final class RetryPass: Sendable {
-    // The call's identity rather than its ID, which seeded clients may share. This is not a
-    // reference, because a reference would keep the call alive as long as a task holds the pass.
+    // Seeded clients may share call IDs, so this property identifies the object of the call. A
+    // reference would keep the call alive as long as a task holds this value.
     private let call: ObjectIdentifier?
     private let isOver: Atomic<Bool>
 
-    /// An ended pass that belongs to no call.
     static let over = RetryPass()
 
     private init() {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request.
-    ///
-    /// A separate function, so that its values take no memory in the frame of a suspended call.
+    /// Checks and completes a request; separate, so that a suspended call's frame is small.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
@@ -36,7 +34,7 @@ extension Plan {
             throw unmet
         }
         var request = request
-        // Needed for a body that a gate has set. The call has described its own body already.
+        // A gate may have set another body than the one that the call described.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
@@ -44,7 +42,6 @@ extension Plan {
         return request
     }
 
-    /// Checks and completes a request, then passes it to the transport.
     func send(_ request: Request, in context: Context) async throws -> Response {
         let request = try completed(request, in: context)
         var isSecond = false
@@ -64,8 +61,7 @@ extension Plan {
 
     /// Whether a request is sent once more, if its kept-alive connection ended before an answer.
     ///
-    /// No transport decides this. An outer retry decides, if there is one
-    /// (``RequestRetrier/decidesResend(of:)``).
+    /// An outer retry with ``RequestRetrier/decidesResend(of:)`` decides alone; no transport does.
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {
@@ -87,7 +83,6 @@ extension Plan {
         return true
     }
 
-    /// Passes a request to the transport, and records it.
     private func exchange(_ request: Request, in context: Context) async throws -> Response {
         let (inner, number) = try begin(request, in: context)
         var response: Response
@@ -102,8 +97,6 @@ extension Plan {
         return response
     }
 
-    /// Records that a request is passed to the transport.
-    /// - Returns: The context and the number of the exchange.
     @inline(never)
     private func begin(_ request: Request, in context: Context) throws -> (Context, Int) {
         guard
@@ -116,13 +109,11 @@ extension Plan {
                 "one call was about to be sent more than \(Self.sendLimit) times; look for a retry around"
                     + " another retry, or a replay that never succeeds")
         }
-        // If the call has readers, the exchange gets its own context.
         let inner = context.entering(.exchange(request)) ?? context
         inner.tell(.sent(request))
         return (inner, number)
     }
 
-    /// Records a response of the transport, and attaches its body to the call.
     @inline(never)
     private func receive(
         _ response: inout Response, to request: Request, exchange number: Int, in context: Context

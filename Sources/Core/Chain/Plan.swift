@@ -4,10 +4,10 @@ import Synchronization
 
 /// A stack compiled into an immutable array of nodes, which calls traverse without an allocation.
 ///
-/// Only this type decides how gates are compiled. An interceptor becomes one node, and its other
-/// roles are ignored. A gate with several roles becomes a node for each, outermost first: metrics,
-/// log, retry, validate, adapt. A group becomes a node that can skip the nodes of its gates,
-/// followed by those nodes.
+/// An interceptor becomes one node, and its other roles are ignored. A gate with several roles
+/// becomes a node for each, outermost first: metrics, log, retry, validate, adapt. A group becomes
+/// a node that can skip the nodes of its gates, followed by those nodes. No other type decides how
+/// gates are compiled.
 final class Plan: Sendable {
     enum Node: Sendable {
         case group(Kept<any GateGroup>, count: Int)
@@ -26,21 +26,19 @@ final class Plan: Sendable {
     let transport: any Transport
     let handledOptions: Set<ObjectIdentifier>
     let nodes: [Node]
-    // One entry for each node, and one for the transport at the end.
+    // One entry for each node, and one entry for the transport at the end.
     private let promptEnds: [Bool]
-    // -1 if there is none.
+    // -1 if the stack has no retry.
     private let innermostRetry: Int
     // The last position that may prove the client, or -1; `Int.min` until it is computed.
     private let lastProof = Atomic(Int.min)
     // The names of the gates by position; nil until a reader needs one.
     private let gateNames = Mutex<[String]?>(nil)
-    /// The fault of the stack that makes every call fail, or nil.
     let fault: ClientError?
 
     /// How many times one call may be passed to the transport, not counting redirect hops.
     static let sendLimit = 12
 
-    /// How often the client's stack or transport was replaced before this plan.
     let generation: Int
 
     init(gates: [any Gate], transport: any Transport, generation: Int = 0) {
@@ -56,7 +54,6 @@ final class Plan: Sendable {
             ?? Self.unmetNeed(of: gates, transport.capabilities)
     }
 
-    /// The capability that gates need and the transport lacks, or nil.
     static func unmetNeed(
         of gates: [any Gate], _ capabilities: TransportCapabilities
     ) -> ClientError? {
@@ -70,8 +67,7 @@ final class Plan: Sendable {
         return nil
     }
 
-    /// Returns the plan for one call with additional gates: some outermost, some nearest the
-    /// transport.
+    /// Returns the plan with `outside` outermost and `inside` nearest the transport, for one call.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
         return Plan(
@@ -119,13 +115,11 @@ final class Plan: Sendable {
         return ends.reversed()
     }
 
-    /// Whether a retry at or after a position may repeat the nodes after it.
     func retries(from position: Int) -> Bool { position <= innermostRetry }
 
-    /// Whether everything from a position on ends soon after its context and task are cancelled.
+    /// Whether the gates and transport from a position on end soon after cancellation.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
-    /// Whether a gate or the transport, from a position on, may prove the client's identity.
     func provesClient(from position: Int) -> Bool {
         var last = lastProof.load(ordering: .relaxed)
         if last == .min {
@@ -138,14 +132,8 @@ final class Plan: Sendable {
     }
 
     /// Runs the chain from a position on.
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - start: The position.
-    ///   - context: The context.
-    ///   - isEntered: Whether the call's readers were told of the pass of the gate at the position.
-    /// - Returns: The response.
-    /// - Throws: The error of a gate or of the transport.
-    // Never inlined: the optimizer of Swift 6.3 fails at a copy of it inside a traced pass.
+    /// - Parameter isEntered: Whether the readers know that the gate has begun.
+    // Never inlined: the optimizer of Swift 6.3 fails at an inlined copy of this function.
     @inline(never)
     func run(
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
@@ -167,7 +155,7 @@ final class Plan: Sendable {
                 let next = Next(plan: self, position: position + 1, context: context)
                 return try await gate.value.intercept(request, context: context, next: next)
             default:
-                // A wrapping gate comes here twice: `enter` begins its pass and calls `run`.
+                // A wrapping gate runs this twice: `enter` tells the readers and calls `run` again.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)
@@ -178,7 +166,7 @@ final class Plan: Sendable {
 
     // The next two functions are never inlined: the frame of a suspended call stays small.
 
-    /// Passes a node that never waits.
+    /// Runs a node that never waits.
     @inline(never)
     private func pass(
         _ position: inout Int, _ request: inout Request, in context: Context, _ tells: Bool
@@ -219,9 +207,7 @@ final class Plan: Sendable {
         }
     }
 
-    /// Runs the wrapping gates from a position on, and the rest of the chain.
-    ///
-    /// Inlined, because an asynchronous frame sometimes costs an allocation.
+    /// Runs the wrapping gates and the rest; inlined, because a frame may cost an allocation.
     @inline(__always)
     private func wrap(
         _ request: Request, from position: Int, in context: Context
@@ -307,7 +293,6 @@ final class Plan: Sendable {
 }
 
 extension Plan.Node {
-    /// The fault of the gate, or nil.
     fileprivate var fault: ClientError? {
         guard case .idle = self else { return nil }
         return ClientError(
@@ -332,7 +317,6 @@ extension Plan.Node {
         }
     }
 
-    /// Whether the gate may add a proof of the client's identity to a request.
     fileprivate var mayProveClient: Bool {
         switch self {
         case .group, .metrics, .log, .retry, .validate, .idle: return false
@@ -362,14 +346,14 @@ extension Plan.Node {
     }
 }
 
-/// A gate of a plan behind one reference, because copies of the gate itself cost more.
+/// A reference to a gate, because copies of the gate itself cost more.
 final class Kept<Gate: Sendable>: Sendable {
     let value: Gate
 
     init(_ value: Gate) { self.value = value }
 }
 
-/// A gate that acts before and after the rest of the chain, behind one reference.
+/// A reference to a gate that acts before and after the rest of the chain.
 protocol PhasedGate: AnyObject, Sendable {
     var gate: any PhasedInterceptor { get }
     func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The exchanges of a call: the shown exchange, which its timeline and progress describe, and the
-/// exchanges that overlap with it.
+/// The exchanges of a call, whose timeline and progress describe one of them: the shown exchange.
 ///
 /// Attempts of a hedged call overlap. The shown exchange is the last one sent. Another exchange
-/// takes its place if it is answered first, if it is read before the shown one has an answer, or if
-/// it is returned to the caller.
+/// becomes the shown one if it is answered first, if it is read before the shown one has an answer,
+/// or if it is returned to the caller.
 struct RecordedExchanges {
     private enum Phase {
         case sent
@@ -32,31 +31,27 @@ struct RecordedExchanges {
     }
 
     private var shown = One()
-    // The exchanges other than the shown one.
     private var others: [One] = []
 
     var timeline: Timeline { shown.timeline }
 
     var progress: TransferProgress { shown.progress }
 
-    /// The event for which an exchange waits.
     enum Awaited {
         case head
         case content
     }
 
-    /// The next event of the exchanges that have not ended; nil if all have ended.
+    /// The next event that an exchange waits for; nil if all exchanges have ended.
     var awaited: Awaited? {
         let open = shown.phase == .ended ? others.last { $0.phase != .ended } : shown
         return open.map { $0.phase == .sent ? .head : .content }
     }
 
-    /// Whether there are exchanges beside the shown one.
     var isContested: Bool { !others.isEmpty }
 
     mutating func beginCall(at now: MonotonicInstant) { shown.timeline.start = now }
 
-    /// Takes the time at which the call's value was made.
     mutating func endCall(at now: MonotonicInstant) { shown.timeline.serialized = now }
 
     mutating func begin(_ number: Int, attempt: Int, length: Int64?, at now: MonotonicInstant) {
@@ -89,10 +84,10 @@ struct RecordedExchanges {
         }
     }
 
-    /// Takes a head.
+    /// Records a head.
     ///
-    /// The exchange becomes the shown one, unless it was abandoned, or the shown one has an answer
-    /// that may still be read.
+    /// The exchange becomes the shown exchange, unless it was abandoned or the shown exchange has
+    /// an answer that may still be read.
     mutating func receiveHead(
         of number: Int, unless isGivenUp: @autoclosure () -> Bool,
         _ change: (inout Timeline, inout TransferProgress) -> Void
@@ -103,9 +98,7 @@ struct RecordedExchanges {
         if shown.phase != .answered, !isGivenUp() { show(number) }
     }
 
-    /// Counts bytes of a body that were read.
-    ///
-    /// The bytes of a response that is only drained, such as that of a losing hedge, do not count.
+    /// Counts bytes of a body that were read, unless the body is only drained (a losing hedge).
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {
@@ -130,7 +123,6 @@ struct RecordedExchanges {
         }
     }
 
-    /// Makes an exchange the shown one.
     mutating func show(_ number: Int) {
         guard shown.number != number,
             let place = others.firstIndex(where: { $0.number == number })
@@ -141,8 +133,8 @@ struct RecordedExchanges {
     }
 }
 
-/// The progress of the request content and the response content, in bytes; it describes the last
-/// exchange of a call, so it starts again at zero after a redirect or a retry.
+/// The progress of the request and response content of a call's last exchange, in bytes; a redirect
+/// or a retry begins again at zero.
 public struct TransferProgress: Sendable, Hashable {
     /// The bytes of the request content sent in the current exchange.
     public var bytesSent: Int64
@@ -170,7 +162,6 @@ public struct TransferProgress: Sendable, Hashable {
     /// The sent fraction of the request content, 0 to 1, or nil if the size is unknown.
     public var fractionSent: Double? { Self.fraction(bytesSent, totalToSend) }
 
-    /// Whether any bytes were sent or received.
     var hasMoved: Bool { bytesSent > 0 || bytesReceived > 0 }
 
     private static func fraction(_ part: Int64, _ total: Int64?) -> Double? {

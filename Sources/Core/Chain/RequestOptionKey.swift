@@ -11,7 +11,7 @@ public protocol RequestOptionKey: OptionKey {
 
     /// Returns the gate that applies the option if the client's stack has no gate for this key.
     ///
-    /// The default is nil. It suits a key that only some gates read.
+    /// The default is nil, for a key without a gate of its own.
     static func gate(for value: Value) -> (any Gate)?
 
     /// The place of the gate of ``gate(for:)``; ``GatePlace/outermost`` by default.
@@ -31,8 +31,7 @@ extension RequestOptionKey {
 }
 
 extension RequestOptions {
-    /// The gates at a place for options that a stack handling `handled` would ignore, outermost
-    /// first.
+    /// The gates at a place for the options that are not in `handled`, outermost first.
     func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
         entries.compactMap { entry in
             guard !handled.contains(entry.id), let key = entry.key as? any RequestOptionKey.Type,
@@ -43,11 +42,11 @@ extension RequestOptions {
     }
 }
 
-/// The place of a gate that a call adds for an option (``RequestOptionKey/gatePlace``), because the
-/// stack has no gate for it.
+/// The place of a gate that a call adds for an option without a gate in the stack
+/// (``RequestOptionKey/gatePlace``).
 public enum GatePlace: Sendable, Hashable {
     /// Outside of all gates of the client, so that the gate sees the call once.
     case outermost
-    /// Next to the transport, inside of all other gates, so that the gate sees each send.
+    /// Next to the transport, inside all other gates, so that the gate sees each send.
     case innermost
 }

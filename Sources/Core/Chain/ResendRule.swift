@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A part of the decision whether a request is sent once more if its kept-alive connection ended before
-/// an answer (``TransferState/lostReusedConnection``).
+/// Decides whether a request is sent once more if its kept-alive connection ended before an answer
+/// (``TransferState/lostReusedConnection``).
 ///
-/// Each context has the rule of the gate that created it. The rules are asked only when a
-/// connection is lost, innermost first.
+/// Each context has the rule of the gate that created it. Only a lost connection needs the rules;
+/// the innermost rule is asked first.
 enum ResendRule: Sendable {
     /// A retry, which may count the second send as one of its attempts.
     case retried(by: Kept<any RequestRetrier>, Request)
@@ -15,7 +15,6 @@ enum ResendRule: Sendable {
 }
 
 extension Context {
-    /// The rules that apply in this context, innermost first.
     var resendRules: [ResendRule] {
         var rules: [ResendRule] = []
         var context: Context? = self
@@ -30,7 +29,7 @@ extension Context {
         return rules
     }
 
-    /// The limits to ask before the second send, outermost first; nil if a retry decides about it.
+    /// The limits to ask before the second send, outermost first; nil if a retry decides.
     var resendLimits: [@Sendable () -> (@Sendable () -> Void)?]? {
         var limits: [@Sendable () -> (@Sendable () -> Void)?] = []
         for rule in resendRules {
@@ -46,13 +45,12 @@ extension Context {
 
     /// Returns a context in which the framework repeats a request only if a limit has a permit.
     ///
-    /// The framework repeats a request if its kept-alive connection ended before an answer. A gate
-    /// that counts sends passes the context to the rest of the chain. If a retry decides about such
-    /// requests (``RequestRetrier/decidesResend(of:)``), the request passes the gate again, so
-    /// `limit` is not called.
-    /// - Parameter limit: Takes a permit if there is one at once, and returns a closure that gives
-    ///   the permit back. If there is no permit, it returns nil. If an inner limit then has no
-    ///   permit, nothing is sent and the permit is given back.
+    /// A gate that counts sends passes the context to the rest of the chain. If a kept-alive
+    /// connection ends before an answer, the framework calls `limit`. If a retry decides instead
+    /// (``RequestRetrier/decidesResend(of:)``), the request passes the gate again.
+    /// - Parameter limit: Takes an available permit and returns a closure that gives the permit
+    ///   back; returns nil if no permit is available. If an inner limit has no permit, nothing is
+    ///   sent and the permit is given back.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
         -> Context

@@ -5,9 +5,8 @@ public import TurnpikeSupport
 extension Response {
     /// Discards a response so that its connection can be reused.
     ///
-    /// This method reads at most 64 KiB of the body for at most 100 ms. If the body is still
-    /// incomplete, the method ends the transfer. If a gate got a response from `next` and does not
-    /// return it, the gate must call this method.
+    /// Reads at most 64 KiB of the body for at most 100 ms. If the body is still incomplete, the
+    /// transfer is ended. If a gate does not return a response of `next`, it must call this method.
     /// - Parameters:
     ///   - context: The gate's context.
     ///   - maxBytes: How many bytes of the body to keep.
@@ -24,7 +23,7 @@ extension Response {
         }
         let limit = max(Self.drainLimit, maxBytes)
         let canceller = body.canceller
-        // The body may not belong to the context. The handler is registered before the timer, as in
+        // The body may belong to another context. The handler is registered before the timer, as in
         // `Context.sleep(for:)`.
         let registration = context.onCancel { canceller.cancel($0) }
         let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }

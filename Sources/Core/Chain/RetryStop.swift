@@ -12,7 +12,6 @@ struct RetryStop: Sendable {
         self.reason = reason
     }
 
-    /// Whether an error describes the outcome and does not come from another gate.
     fileprivate func concerns(_ error: ClientError) -> Bool {
         if let status { return error.response?.status == status }
         return error.code == code
@@ -22,7 +21,6 @@ struct RetryStop: Sendable {
 }
 
 extension ClientError {
-    /// Adds the reason to the error's message if the error describes that outcome.
     func explained(by stop: RetryStop?) -> ClientError {
         guard let stop, stop.concerns(self), !message.hasSuffix(stop.text) else { return self }
         return adding(toMessage: stop.text)
@@ -30,10 +28,9 @@ extension ClientError {
 }
 
 extension Context {
-    /// Records why an outcome that could be tried again is not tried again.
+    /// Records why a retryable outcome is not tried again.
     ///
-    /// The error that the call ends with states the reason. A ``RequestRetrier`` calls this method
-    /// when it accepts such an outcome.
+    /// A ``RequestRetrier`` that accepts such an outcome gives the reason for the call's error.
     /// - Parameters:
     ///   - outcome: The outcome.
     ///   - reason: The text after "it was not tried again: ".

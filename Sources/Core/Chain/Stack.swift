@@ -24,10 +24,10 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// Returns the stack that a call with these options passes.
+    /// Returns the stack for a call with these options.
     ///
     /// If no gate of the stack handles an option, the returned stack also has the option's gate
-    /// (``RequestOptionKey/gate(for:)``). It lacks the gates that the call leaves out.
+    /// (``RequestOptionKey/gate(for:)``). Gates that the call leaves out are missing.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
         let gates = (try? gates.remaining(for: options)) ?? gates
@@ -37,8 +37,7 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
-    /// Returns the error with which every call of a client with this stack fails, or nil
-    /// (``Client/fault``).
+    /// Returns the error of every call of a client with this stack, or nil (``Client/fault``).
     public func fault(over transport: any Transport) -> ClientError? {
         Plan(gates: gates, transport: transport).fault
     }
@@ -66,7 +65,6 @@ extension Stack: CustomStringConvertible {
     }
 }
 
-/// The gates that a call leaves out of its stack.
 enum LeftOutOption: OptionKey {
     typealias Value = [LeftOut]
 }
@@ -77,7 +75,7 @@ struct LeftOut: Sendable {
 }
 
 extension [any Gate] {
-    /// Returns the gates that a call with these options keeps; throws if it may not leave one out.
+    /// Returns the gates that remain; throws if a call may not leave a gate out.
     func remaining(for options: RequestOptions) throws -> [any Gate] {
         guard let left = options[LeftOutOption.self] else { return self }
         let names = flatMap(\.flattened)
@@ -108,7 +106,6 @@ extension [any Gate] {
     }
 }
 
-/// A group without some of its gates.
 private struct Remainder: GateGroup {
     let group: any GateGroup
     let gates: [any Gate]
@@ -121,7 +118,7 @@ private struct Remainder: GateGroup {
 }
 
 extension GateFacts {
-    // The task for which every call needs the gate; nil if a call may leave the gate out.
+    // The protection that every call needs from the gate; nil if a call may leave the gate out.
     fileprivate var duty: String? {
         if requiresTLS { return "refuses requests that would not go over TLS" }
         for effect in effects {

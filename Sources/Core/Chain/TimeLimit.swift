@@ -11,13 +11,12 @@ extension Next {
     ///
     /// When the limit has passed, the caller gets the error at once. The limit cancels the context,
     /// which ends sends, waits and bodies in the rest of the chain. If the rest of the chain runs
-    /// in a separate task, the limit cancels this task too. The gates then stop all other waits.
-    /// Nothing is sent afterwards.
+    /// in a separate task, the limit cancels this task too. Nothing is sent afterwards.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, it runs
-    ///     until the body is complete.
+    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, the limit
+    ///     runs until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The response.
     /// - Throws: The error of the rest of the chain, or of the limit.
@@ -29,12 +28,12 @@ extension Next {
         return try await promptly(request, in: inner)
     }
 
-    /// Runs the rest of the chain; if the context or task is cancelled, the caller returns at once.
+    /// Runs the rest of the chain, and returns at once if the context or task is cancelled.
     ///
-    /// The caller does not wait for an inner gate that ignores the cancellation. Gates that are
-    /// known to react to it (``PromptlyCancellable``) run directly. If any inner gate is not known
-    /// to react, the rest of the chain runs in one child task. A gate that cancels a
-    /// ``Context/child(deadline:)`` by another rule uses this method.
+    /// The caller does not wait for an inner gate that ignores the cancellation. Gates that react
+    /// to cancellation (``PromptlyCancellable``) run directly. If any inner gate may not react, the
+    /// rest of the chain runs in one child task. Use this method in a gate that cancels a
+    /// ``Context/child(deadline:)`` by another rule.
     /// - Parameters:
     ///   - request: The request.
     ///   - inner: A child of the context, used only for the rest of the chain.
@@ -58,12 +57,12 @@ extension Next {
 extension Context {
     /// Creates a child with a time limit, for a ``PhasedInterceptor``.
     ///
-    /// The limit does what ``Next/callAsFunction(_:within:upToHead:orThrow:)`` does. It starts when
-    /// the child is created, so pass the child on at once.
+    /// The limit acts like ``Next/callAsFunction(_:within:upToHead:orThrow:)``. The limit starts
+    /// when the child is created, so pass the child on at once.
     /// - Parameters:
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, it runs
-    ///     until the body is complete.
+    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, the limit
+    ///     runs until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The child.
     public func child(
@@ -72,7 +71,7 @@ extension Context {
     ) -> Context {
         let inner =
             isUpToHead ? childUpToHead() : child(deadline: timeSource.now.advanced(by: limit))
-        // The timer may be due before `schedule` returns.
+        // The timer may fire before `schedule` returns.
         unsafe inner.limit = ContextLimit(
             duration: limit, isUpToHead: isUpToHead, makeFault: fault)
         unsafe inner.timer = timeSource.schedule(after: limit) { inner.expire() }
@@ -85,9 +84,7 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Ends the limit with a result of the rest of the chain.
-    ///
-    /// If the context was cancelled, the reason's error replaces the result.
+    /// Ends the limit; if the context was cancelled, the reason's error replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
@@ -107,7 +104,6 @@ extension Context {
     }
 }
 
-/// The time limit that a context was created for.
 struct ContextLimit: Sendable {
     let duration: Duration
     let isUpToHead: Bool
@@ -121,14 +117,14 @@ extension ResponseBody {
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {
-        // A small body needs no check, because reading it takes less time than the check.
+        // The check of a small body would take longer than its reading.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {
                     limit.fault
                 })
         }
-        // The body arrived in time, even if it is read later.
+        // The body arrived in time, even if the caller reads it later.
         if storage.arrival != .underWay { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }

@@ -2,14 +2,14 @@
 
 /// Sends requests and receives their responses, one exchange at a time.
 ///
-/// A transport follows no redirects, stores no cookies, caches nothing, answers no challenges and
-/// repeats nothing; gates do that. The cancellation of the task that calls ``send(_:context:)``
-/// matters only until the method returns. After the return, the exchange ends early if a task that
-/// reads the body is cancelled, if the body is released, or if the context is cancelled.
+/// Gates follow redirects, store cookies, cache, answer challenges and repeat requests; a transport
+/// does none of that. The cancellation of the task that calls ``send(_:context:)`` matters only
+/// until the method returns. After the return, the exchange ends early if a task that reads the
+/// body is cancelled, if the body is released, or if the context is cancelled.
 ///
 /// ``Exchange`` implements these rules. The transport passes received data to the exchange, and
 /// stops when the exchange tells it to. If the content is available at once, as in a file, the
-/// transport needs no exchange but only a ``ResponseBodySource``.
+/// transport needs only a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
@@ -17,15 +17,13 @@ public protocol Transport: Sendable {
     /// Whether connections prove the client's identity, as a client certificate does.
     ///
     /// If true, a cache does not share responses between two clients (``Next/provesClient``). The
-    /// default is true. If a transport does not implement this property, it loses cache hits, but
-    /// one client never gets the responses of another. A transport that wraps another transport
-    /// must return the value of that transport.
+    /// default is true, which is safe but loses cache hits. A transport that wraps another
+    /// transport must return the value of that transport.
     var provesClient: Bool { get }
 
-    /// Whether bytes from a server can end the process.
+    /// Whether bytes from a server can end the process; false by default.
     ///
-    /// The linter warns of such a transport. The default is false. A transport that wraps another
-    /// transport must return the value of that transport.
+    /// If true, the linter warns. A transport that wraps another one must return its value.
     var canEndProcess: Bool { get }
 
     /// Lines about the present state of the transport, such as its connections; none by default.
@@ -37,7 +35,7 @@ public protocol Transport: Sendable {
     ///   cancelled, the error of ``Context/cancelReason`` at once.
     func send(_ request: Request, context: Context) async throws -> Response
 
-    /// Cancels the running exchanges, closes the connections, and returns when they are closed.
+    /// Cancels the running exchanges, closes the connections, and returns when all are closed.
     ///
     /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
     /// before it calls this method (``Client/shutdown(grace:cancellingWith:)``).

@@ -18,23 +18,22 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let liveUpload = Self(rawValue: 1 << 0)
     /// Trailer fields can follow the content of a request.
     ///
-    /// Without this capability, calls with such a body (``RequestBody/followed(by:_:)``) fail.
+    /// Without this capability, calls with request trailers (``RequestBody/followed(by:_:)``) fail.
     public static let requestTrailers = Self(rawValue: 1 << 1)
     /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)
-    /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``); these
-    /// are the times when the connection was available, when the request could be sent, and when
-    /// the first byte of the response arrived.
+    /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``):
+    /// connection available, request could be sent, first byte of the response.
     public static let phaseTimes = Self(rawValue: 1 << 3)
 
-    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``); a
-    /// limit on decoding therefore holds at each moment.
+    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``), so
+    /// that a limit on decoding holds at each moment.
     public static let encodedSizes = Self(rawValue: 1 << 4)
 
     /// A connection can go to another place than the host of the URL.
     ///
-    /// The request states the place in ``RequestOptions/connectTarget``. The names that the request
-    /// and TLS show do not change. Without this capability, requests with a connect target fail.
+    /// The request states the place in ``RequestOptions/connectTarget``. The host name in the
+    /// request and in TLS stays. Without this capability, requests with a connect target fail.
     public static let connectTargets = Self(rawValue: 1 << 5)
     /// The request's rule judges the addresses of connections (``RequestOptions/addressRule``).
     ///
@@ -44,7 +43,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
 
     /// A connection can switch to another protocol (``RequestOptions/upgrade``).
     ///
-    /// Without this capability, requests that ask for an upgrade fail.
+    /// Without this capability, requests for an upgrade fail.
     public static let upgrades = Self(rawValue: 1 << 7)
 
     private static let names: [(Self, String)] = [
@@ -54,7 +53,6 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         (.addressRules, "address rules"), (.upgrades, "upgrades"),
     ]
 
-    /// Returns an error if required capabilities are missing, or nil.
     func fault(missing required: Self, for asker: String) -> ClientError? {
         let missing = required.subtracting(self)
         guard !missing.isEmpty else { return nil }

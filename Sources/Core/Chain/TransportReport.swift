@@ -2,8 +2,8 @@
 
 /// A fact about an exchange that only its transport knows.
 ///
-/// The fact is recorded in the call's ``Timeline``. Sent bytes also count in the call's progress,
-/// and repeated sends also count in ``Context/sendCount``.
+/// The call's ``Timeline`` records the fact. Sent bytes also count in the call's progress, and
+/// repeated sends in ``Context/sendCount``.
 public enum TransportReport: Sendable {
     /// The host name was resolved.
     case resolved(at: MonotonicInstant)
@@ -19,12 +19,12 @@ public enum TransportReport: Sendable {
     case ready(at: MonotonicInstant)
     /// The first byte of the response arrived.
     case firstByte(at: MonotonicInstant)
-    /// The number of bytes of the request content sent so far; if the transport sends the content
+    /// The total number of sent bytes of the request content. If the transport sends the content
     /// again, the number starts again at 0.
     case sent(bytes: Int64)
     /// The library below the transport has sent the request again; no transport can prevent this.
     case sentAgain
-    /// A message, or a part of one, was sent on the upgraded connection of the exchange, or was read
+    /// A message, or a part of a message, was sent or read on the upgraded connection
     /// (``UpgradedConnection/report(messageOf:isSent:)``).
     case message(bytes: Int, isSent: Bool)
 }
@@ -52,8 +52,8 @@ extension Context {
     /// Reports facts about an exchange that only its transport knows.
     ///
     /// Report bytes as they are sent, because they update the call's progress. Report phase times
-    /// as they happen or all together, but before the transport returns the response head. Once
-    /// another attempt has begun, reports of the earlier exchange are ignored.
+    /// before the transport returns the response head, one by one or all together. Once another
+    /// attempt has begun, reports of the earlier exchange are ignored.
     ///
     /// ```swift
     /// context.report(

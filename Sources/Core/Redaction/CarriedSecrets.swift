@@ -2,15 +2,10 @@
 
 import TurnpikeSupport
 
-/// The secrets that messages carry, in case an error text repeats one.
+/// Secrets of messages, to be hidden in error texts that repeat them.
 struct CarriedSecrets {
     private(set) var index: SecretIndex
 
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - headers: The header fields of a response.
-    ///   - content: The beginning of the response content.
-    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
@@ -19,11 +14,6 @@ struct CarriedSecrets {
             of: requests, headers.map { [$0] } ?? [], content: content, by: redaction)
     }
 
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - sections: The header sections of responses.
-    ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
         by redaction: Redaction
@@ -55,8 +45,7 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns the secrets of content: secret values of a form or of JSON, parts of a form and
-    /// columns of a table with a secret name, and secrets that any text shows.
+    /// Finds values with secret names in forms, JSON, parts and tables, and other secrets.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
@@ -67,7 +56,7 @@ extension RedactionPass {
         _ = kind?.read(text, isCut: isCut, in: self)
     }
 
-    // UTF-16 is recognized by its byte order mark, or by the zero bytes of its ASCII characters.
+    // UTF-16 has a byte order mark, or a zero byte in each ASCII character.
     private static func inUTF8(_ content: [UInt8]) -> [UInt8] {
         guard content.count > 1 else { return content }
         let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])
@@ -80,7 +69,7 @@ extension RedactionPass {
         return text.map { Array($0.utf8) } ?? content
     }
 
-    // RFC 7578: the field `Content-Disposition` of a part has its name.
+    // RFC 7578: the field `Content-Disposition` of a part has the part's name.
     private func learn(parts content: [UInt8], _ boundary: String, isCut: Bool) {
         depth += 1
         defer { depth -= 1 }
@@ -98,7 +87,6 @@ extension RedactionPass {
                 switch (field.first?.lowercased(), field.last) {
                 case ("content-type", let text?): type = MediaType(parsing: String(text))
                 case ("content-disposition", let text?):
-                    // The field's parameters have the grammar of a media type's parameters.
                     let name = MediaType(parsing: "x/\(Grammar.trimmed(text))")?[parameter: "name"]
                     isSecret = name.map { redaction.hides(key: $0) } ?? false
                 default: break

@@ -6,14 +6,12 @@ extension ClientError {
     /// The request as last sent, redacted.
     ///
     /// If a deadline passed before anything was sent, this is the request that the caller
-    /// described. If the call failed earlier in another way, the request is nil.
+    /// described. If the call failed earlier for another reason, the request is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 
 extension ClientError: DescriptionReflectable, LocalizedError {
     /// The code, message, request and response in one line without secrets.
-    ///
-    /// Secrets of the request and the response are also hidden in the message and in the cause.
     public var description: String {
         let pass = RedactionPass(.standard, .display, known: carriedSecrets)
         var text = "\(code): \(pass.redacted(message, as: .text))"
@@ -25,7 +23,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            // Hedges, replays and hops are sends too, and an attempt may end before its send.
+            // Hedges, replays and redirects are sends too, and an attempt may end before it sends.
             let times = attempts == 1 ? "once" : "\(attempts) times"
             let sent = attempts == history.count ? "" : ", sent \(times)"
             text += " [\(history.count) attempts\(sent): \(outcomes)]"
@@ -56,7 +54,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
     }
 
     // Foundation's errors print everything, including URLs, and decoding errors print the values
-    // they found. Only the messages of such errors are used.
+    // they found. Only the messages of these errors are used.
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {

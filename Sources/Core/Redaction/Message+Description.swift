@@ -2,8 +2,6 @@
 
 import TurnpikeSupport
 
-// The descriptions of messages are here, because the message types do not depend on redaction.
-
 extension Request: DescriptionReflectable, CustomDebugStringConvertible {
     /// The method and the URL without secrets.
     public var description: String { "\(method) \(targetURI)" }

@@ -5,15 +5,13 @@ public import TurnpikeSupport
 extension Redaction {
     /// Returns the beginning of some content in printable form.
     ///
-    /// JSON and forms are parsed. Each value with a secret name is hidden, and so are the secrets
-    /// in all other values. Plain text, HTML, CSS and scripts are searched. All other content is
-    /// replaced by its size and its type, and so is text in UTF-16 or another charset that does not
-    /// extend ASCII. Of broken JSON, the part that could be parsed is shown.
+    /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched. All other
+    /// content, and text whose charset does not extend ASCII, such as UTF-16, is replaced by its
+    /// size and type. Of broken JSON, the part that could be parsed is shown.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
-    ///   - isCut: Whether the content was truncated. JSON may be truncated anywhere. In other text,
-    ///     this flag is the only sign that a secret at the end may be incomplete.
+    ///   - isCut: Whether the content was truncated, so that a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         content(data, type: type, isCut: isCut, known: known)
@@ -28,7 +26,6 @@ extension Redaction {
                 pass.redacted("(\(data.count) bytes of \(type.essence))", as: .text), upTo: 200)
         }
         var text = String(decoding: shown, as: UTF8.self)
-        // Drops a character that was cut off.
         if isCut, text.last == "\u{FFFD}" { text.removeLast() }
         return Grammar.escaped(text)
     }
@@ -36,7 +33,7 @@ extension Redaction {
     /// Returns redacted content as bytes without escaping; nil if the content is not JSON, a form
     /// or text, or if it cannot be parsed completely.
     ///
-    /// If the type is unknown, the content's bytes decide how it is read.
+    /// If the type is unknown, the content's bytes decide the kind of content.
     public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let content = Array(data)
         let kind =
@@ -48,9 +45,7 @@ extension Redaction {
     }
 }
 
-/// Content that a log can show, because its secrets can be found by their names or in its text.
 enum ShownContent {
-    /// One or more JSON texts.
     case json
     case form
     case text
@@ -95,7 +90,6 @@ enum ShownContent {
         return self == .text ? shown : pass.bytes(shown, isText: true, isCut: isCut) ?? shown
     }
 
-    /// Returns the content without the secrets of its values.
     func read(_ content: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8]? {
         if Self.isWide(content) { return nil }
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -114,7 +108,7 @@ enum ShownContent {
         }
     }
 
-    // UTF-16 and UTF-32, by their marks or their zeros.
+    // UTF-16 and UTF-32 have a byte order mark, or zero bytes.
     private static func isWide(_ content: [UInt8]) -> Bool {
         content.starts(with: [0xFF, 0xFE]) || content.starts(with: [0xFE, 0xFF])
             || content.prefix(4).contains(0)

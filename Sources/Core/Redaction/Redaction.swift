@@ -22,14 +22,13 @@ public struct Redaction: Sendable {
 
     private var headers: Set<String>
     private var query: Set<String>
-    /// The secrets that are hidden wherever they occur.
     private(set) var known = SecretIndex()
 
     /// Returns the same rules with more names.
     /// - Parameters:
     ///   - headers: Header names, in any case.
     ///   - query: Query names, in any case.
-    /// - Returns: Rules that hide everything these rules hide, and the added names.
+    /// - Returns: Rules that also hide the values of the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
         var rules = self
         rules.headers.formUnion(headers.map { $0.lowercased() })
@@ -37,7 +36,7 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// Returns rules that hide everything that either of two rules hides.
+    /// Returns rules that hide all that either of two rules hides.
     public func and(_ other: Redaction) -> Redaction {
         var rules = self
         rules.headers.formUnion(other.headers)
@@ -48,7 +47,7 @@ public struct Redaction: Sendable {
 
     // MARK: Known secrets
 
-    /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
+    /// Hides the found secrets of a ``RedactionPass`` everywhere, also if they are escaped.
     public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
 
     /// Returns rules that also hide the secrets of messages wherever they occur, because a server
@@ -63,7 +62,7 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// A number that grows with each known secret; known secrets are hidden wherever they occur.
+    /// A number that grows with each known secret.
     public var secretCount: Int { known.version }
 
     /// Whether the list of known secrets is full, so that later secrets may stay visible.
@@ -80,10 +79,9 @@ public struct Redaction: Sendable {
         return headers.contains(name) || SecretNames.isHeader(name)
     }
 
-    /// Whether the value of a name is hidden.
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
-    /// Whether the value of a query item, form field or JSON member with a name is hidden.
+    /// Whether the value of this name is hidden in a query, a form or JSON.
     ///
     /// The name may be escaped several times, as in a URL within a URL.
     public func hides(key: some Collection<UInt8>) -> Bool {
@@ -111,7 +109,6 @@ public struct Redaction: Sendable {
         }
     }
 
-    // The bytes that join the parts of a name, or begin an escape.
     private static let joiners = ByteTable { byte in
         "[].".utf8.contains(byte) || EscapeDecoder.beginsEscape(byte) ? 1 : 0
     }
@@ -120,20 +117,15 @@ public struct Redaction: Sendable {
         !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
-    /// Whether a name before a sign in free text makes the value after the sign a secret.
-    ///
-    /// Short names are ambiguous in prose: `code=404`.
+    /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
     }
 
-    /// Whether the content of an XML element or attribute is hidden.
+    /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.
     ///
-    /// The prefix of its name is ignored.
-    ///
-    /// Short names are ambiguous in XML: `<Key>` may be a file name in a listing, `<Code>` an error
-    /// code.
+    /// Short names are ambiguous: `<Key>` may be a file name in a listing, `<Code>` an error code.
     public func hides(element name: ArraySlice<UInt8>) -> Bool {
         let colon = name.lastIndex(of: UInt8(ascii: ":"))
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
@@ -144,14 +136,12 @@ public struct Redaction: Sendable {
         SecretNames.namesAnother(name)
     }
 
-    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
+    /// Whether a name such as `value` has the value that a sibling names (``namesAnother(_:)``).
     public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         SecretNames.isValueOfAnother(name)
     }
 
-    /// Whether a text mentions a secret name anywhere.
-    ///
-    /// If such a text cannot be parsed, nothing shows which of its values are secret.
+    /// Whether a text mentions a secret name, so that the text is hidden if it cannot be parsed.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {
@@ -167,18 +157,16 @@ public struct Redaction: Sendable {
 
     /// The value of a header in printable form.
     ///
-    /// Every value is searched: `Refresh` may contain a URL with a password, and any field may
-    /// contain a token.
+    /// Every value is searched: `Refresh` may contain a URL with a password, and any field a token.
     public func value(of field: HTTPHeaders.Field) -> String {
         if hides(header: field.name) { return Self.mark }
         guard field.name == .webSocketProtocol else { return text(field.value) }
         return Grammar.escaped(RedactionPass(self).header(field.name, field.value))
     }
 
-    /// A URL in printable form.
+    /// A URL in printable form, without user information, secret items and credentials.
     ///
-    /// Hides user information, secret items of query, fragment and path parameters, and everything
-    /// that looks like a credential.
+    /// Items of the query, the fragment and path parameters can be secret.
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
     /// The text of a URL in printable form; the text need not be a valid URL.
@@ -186,11 +174,10 @@ public struct Redaction: Sendable {
         Grammar.escaped(RedactionPass(self).redacted(text, as: .url))
     }
 
-    /// Free text in printable form: URLs, credentials and assignments in it are redacted, and
-    /// control characters are escaped.
+    /// Free text in printable form, without secrets in URLs, credentials and assignments, and with
+    /// control characters escaped.
     public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
 
-    /// Free text with its secrets hidden, without escaping.
     func unescapedText(_ text: String) -> String {
         RedactionPass(self).redacted(text, as: .text)
     }

@@ -2,10 +2,8 @@
 
 import TurnpikeSupport
 
-/// Redaction of URLs and header fields.
 extension RedactionPass {
-    /// Returns the value of a header field without its secrets; the cookies of a recording keep their
-    /// names.
+    /// Returns the value of a header field without its secrets; cookies keep their names.
     public func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
         if value.isEmpty { return value }
         if redaction.hides(header: name) {
@@ -44,10 +42,9 @@ extension RedactionPass {
         parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }
 
-    /// Returns a URL without its secrets; it need not be valid.
+    /// Returns a URL without its secrets; the text need not be a valid URL.
     public func url(_ text: String) -> String { redacted(text, as: .url) }
 
-    // Cookies keep their names, so that recordings remain useful to cookie jars and to people.
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
         CookieItem.list(line).enumerated().map { index, item in
             let isAttribute = name == .setCookie && index > 0 && item.isAttribute
@@ -99,7 +96,7 @@ extension HTTPHeaders.Name {
 }
 
 extension CookieItem {
-    /// Whether this is the name of an attribute (RFC 6265 §4.1.1, and later ones of browsers).
+    /// Whether this is a cookie attribute (RFC 6265 §4.1.1, and newer attributes of browsers).
     fileprivate var isAttribute: Bool { Self.attributes.contains(name.utf8) }
 
     private static let attributes = WordSet(

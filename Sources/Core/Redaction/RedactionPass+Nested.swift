@@ -2,11 +2,9 @@
 
 import TurnpikeSupport
 
-/// Content that is recognized within a text by its first bytes.
 enum NestedKind {
     case json, xml, propertyList
 
-    /// The name in a placeholder.
     var name: String {
         switch self {
         case .json: "JSON"
@@ -31,7 +29,7 @@ enum NestedKind {
         }
     }
 
-    // Accepts the start of an array or an object. A bracket alone may begin a line of a log.
+    // A bracket alone may begin a line of a log, so the next character decides.
     private static func beginsJSON(_ text: ArraySlice<UInt8>) -> Bool {
         guard let next = text.dropFirst().first(where: { $0 > 0x20 }) else { return false }
         switch text.first {
@@ -43,7 +41,6 @@ enum NestedKind {
 }
 
 extension RedactionPass {
-    // Redacts content within base64, and encodes the result.
     func base64(_ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         guard text.count >= 16, Base64.isDigitOrBlank(text[0]), Base64.isDigitOrBlank(text[15]),
             Base64.mayHoldContent(text)
@@ -55,7 +52,7 @@ extension RedactionPass {
         return Array(Data(shown).base64EncodedData())
     }
 
-    /// Whether content holds a secret, or cannot be parsed and may hold one.
+    /// Whether content holds a secret, or cannot be parsed and may hold a secret.
     func holdsSecret(_ kind: NestedKind, _ content: [UInt8], isCut: Bool) -> Bool {
         if depth >= Self.maxDepth { return true }
         let inner = RedactionPass(redaction, purpose, known: known, xml: xml)
@@ -71,9 +68,8 @@ extension RedactionPass {
         return shown != content
     }
 
-    // Returns content without its secrets, or nil if it has none. Content that cannot be parsed is
-    // searched as text. If it mentions a secret name, it is withheld, because it is unknown which
-    // value belongs to the name.
+    // Returns content without its secrets, or nil if there are none. Content that cannot be parsed
+    // is searched as text, or withheld if it mentions a secret name.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
@@ -100,11 +96,8 @@ extension RedactionPass {
     }
 }
 
-/// Base64 (RFC 4648 §4) of bytes.
 enum Base64 {
-    /// Decodes either alphabet, ignoring whitespace.
-    ///
-    /// Returns nil if a byte is not a digit, or follows padding.
+    /// Decodes either alphabet and ignores whitespace; nil for other bytes or digits after padding.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -126,14 +119,11 @@ enum Base64 {
         return bytes
     }
 
-    /// Whether a text is base64 that may contain content of a parsed kind.
-    ///
-    /// Only the beginning of a long text is decoded.
+    /// Whether the beginning of a text may be base64 of JSON, XML or a property list.
     static func mayHoldContent(_ text: [UInt8]) -> Bool {
         guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
         guard let begin = decode(text.prefix(4096)) else { return false }
         let content = begin.drop { $0 <= 0x20 }
-        // The first byte shows the kind, or the first byte after an opening bracket does.
         let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
         return (!isTold || NestedKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
     }

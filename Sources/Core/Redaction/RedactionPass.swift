@@ -2,11 +2,12 @@
 
 import TurnpikeSupport
 
-/// One search for secrets in texts that belong together, such as those of one message.
+/// One search for secrets in texts that belong together, such as the texts of one message.
 ///
-/// For a log, ``Redaction`` is enough. A pass is for programs that store messages, such as a
-/// recorder. Values keep their kinds, so that other programs can still parse them. If a pass hides
-/// a value because of its name, ``Redaction/hide(secretsOf:)`` hides the value everywhere else:
+/// For a log, ``Redaction`` is enough. ``RedactionPass`` is for programs that store messages, such
+/// as a recorder. Hidden values keep their kinds, so that other programs can still parse the texts.
+/// If a value is hidden because of its name, ``Redaction/hide(secretsOf:)`` hides the value
+/// everywhere:
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)
@@ -15,27 +16,23 @@ import TurnpikeSupport
 /// rules.hide(secretsOf: pass)
 /// ```
 public final class RedactionPass {
-    /// The purpose of the result.
     enum Purpose: Sendable {
         /// For people: a hidden value of any kind becomes one word.
         case display
-        /// For programs: a hidden value keeps its kind, and content that cannot be parsed
-        /// completely is withheld.
+        /// For programs: hidden values keep their kinds; unparsable content is withheld.
         case record
     }
 
-    /// The rules.
+    /// The rules for hiding secrets.
     public let redaction: Redaction
     let purpose: Purpose
     let known: SecretIndex
     let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
-    /// The values that were hidden because of their names or places.
     var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
     public private(set) var withheld: [String] = []
-    /// The number of bytes inspected, over all readings.
+    /// The number of inspected bytes in all searches of this object.
     var work = 0
-    // The nesting depth of the current content.
     var depth = 0
 
     static let maxDepth = 6
@@ -50,15 +47,14 @@ public final class RedactionPass {
         self.xml = xml
     }
 
-    /// Creates a pass whose results are for people.
+    /// Creates an object whose results are for people.
     public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
-    /// Creates a pass whose results are stored for programs.
+    /// Creates an object whose results are stored for programs.
     /// - Parameters:
     ///   - redaction: The rules.
     ///   - xml: Returns XML within other content without its secrets; the second argument states
-    ///     whether it was truncated. Without this, XML is withheld if it mentions the name of a
-    ///     secret.
+    ///     whether the XML was truncated. If nil, XML with a secret name is withheld.
     public convenience init(
         recording redaction: Redaction,
         xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
@@ -70,11 +66,7 @@ public final class RedactionPass {
 
     // MARK: Secrets
 
-    /// Records that a value is a secret.
-    /// - Parameters:
-    ///   - value: The value without escapes.
-    ///   - isNamed: Whether the value's name alone proves that the value is a secret. Otherwise,
-    ///     the value must also look like a secret.
+    /// Records a value that looks like a secret or, if `isNamed`, is not a common word.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
@@ -103,12 +95,12 @@ public final class RedactionPass {
 
     /// Returns a placeholder for content that cannot be searched.
     ///
-    /// It has the kind, length and hash of the content, so that two recordings can be compared:
-    /// `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
+    /// A placeholder has the kind, length and hash of the content, so that two recordings can be
+    /// compared: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
     /// - Parameters:
     ///   - content: The content.
     ///   - name: The expected kind, such as `JSON`: letters, digits and spaces.
-    ///   - reason: Why it cannot be searched.
+    ///   - reason: Why the content cannot be searched.
     /// - Returns: The placeholder.
     public func withhold(
         _ content: some Collection<UInt8>, as name: String, _ reason: String
@@ -125,14 +117,13 @@ public final class RedactionPass {
 
     // MARK: Texts
 
-    /// Returns a text without its secrets.
     func redacted(_ text: String, as shape: SecretScanner.Shape, isCut: Bool = false) -> String {
         SecretScanner.redacted(Array(text.utf8), as: shape, isCut: isCut, in: self).map {
             String(decoding: $0, as: UTF8.self)
         } ?? text
     }
 
-    /// Returns a value within content without its secrets, or nil if it has none.
+    /// Returns a value within content without its secrets, or nil if there are none.
     ///
     /// The search finds URLs, credentials and assignments, also within escapes. JSON in the value
     /// is parsed, and so is base64 of JSON.
@@ -156,7 +147,7 @@ public final class RedactionPass {
     /// form, or nil if there are none.
     /// - Parameters:
     ///   - bytes: Bytes of any kind, or the whole of a parsed content.
-    ///   - isText: Whether the bytes are searched a second time, without escapes and line breaks.
+    ///   - isText: Whether to search the bytes a second time, without escapes and line breaks.
     ///   - isCut: Whether the bytes were truncated, perhaps within a secret.
     /// - Returns: The bytes without the secrets.
     public func bytes(_ bytes: [UInt8], isText: Bool = false, isCut: Bool = false) -> [UInt8]? {
@@ -168,9 +159,9 @@ public final class RedactionPass {
     /// Returns JSON without its secrets.
     /// - Parameters:
     ///   - text: One or more JSON texts in UTF-8.
-    ///   - isCut: Whether the text was truncated. If it was, its last value is left out.
+    ///   - isCut: Whether the text was truncated, so that its last value is left out.
     /// - Returns: The text.
-    /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
+    /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
         try JSONRedactor.redacted(text, isCut: isCut, in: self)
     }

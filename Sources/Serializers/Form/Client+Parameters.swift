@@ -77,7 +77,6 @@ extension Client {
 
 extension FormEncoder {
     fileprivate func body(_ text: String) -> RequestBody {
-        // An empty form is still a form.
         .data(Data(text.utf8), type: mediaType)
     }
 }
@@ -107,7 +106,7 @@ extension ParameterDestination {
 public enum ParameterDestination: Sendable, Hashable {
     /// The query for GET, HEAD and DELETE; the body for any other method.
     case byMethod
-    /// The query, after the items that it already has.
+    /// The query; parameters follow the existing items.
     case query
     /// The body.
     case body

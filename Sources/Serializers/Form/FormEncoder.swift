@@ -12,8 +12,8 @@ public import TurnpikeSupport
 /// ```
 ///
 /// The result is stable: fields are sorted by name, or keep the order of the type's properties.
-/// Array elements keep their order. Collections without an order (dictionaries and sets) are always
-/// sorted. `URL` is written as its text, `Decimal` as plain digits, and integers are exact.
+/// Array elements keep their order. Dictionaries and sets are always sorted. `URL` is written as
+/// its text, `Decimal` as plain digits, and integers are exact.
 public struct FormEncoder: Sendable {
     /// How array elements are named.
     public var arrays: Arrays = .brackets
@@ -31,20 +31,16 @@ public struct FormEncoder: Sendable {
     public var nils: Nils = .dropKey
     /// How a space is written.
     public var spaces: Spaces = .percentEncoded
-    /// Whether fields are sorted by name.
-    ///
-    /// Otherwise, they have the order in which the value encodes them.
+    /// Whether fields are sorted by name instead of in the order of the value's encoding.
     public var sortsFields = true
     /// The characters that are not percent-encoded, besides ASCII letters and digits.
     ///
-    /// All others are percent-encoded as UTF-8. Characters beyond ASCII, `%`, `&`, `=`, `+` and `#`
-    /// are always encoded. The default is the unreserved characters and `/?`, which a query may
-    /// contain unencoded (RFC 3986 §3.4).
+    /// Characters beyond ASCII, `%`, `&`, `=`, `+` and `#` are always encoded, as UTF-8. A query
+    /// may contain `/` and `?` unencoded (RFC 3986 §3.4).
     public var unescaped = "-._~/?"
     /// Whether the media type of a body has the parameter `charset=utf-8`.
     ///
-    /// The registered media type has no such parameter, because its content is always UTF-8. Many
-    /// servers nevertheless read the parameter.
+    /// Many servers expect the parameter, although the registered media type has none.
     public var statesCharset = true
 
     /// Creates an encoder with the default of each option.
@@ -93,7 +89,7 @@ extension FormEncoder.Keys {
 
     // Splits a camel-case name into words. The first letter counts as lower case. A run of capitals
     // is one word up to the capital before the next lower-case letter: `myHTTPServer` becomes my,
-    // HTTP, Server. A run without a lower-case letter after it lasts to the end.
+    // HTTP, Server. If no lower-case letter follows, the run lasts to the end.
     private static func words(_ name: String, joinedBy separator: Character) -> String {
         let letters = Array(name)
         var starts: Set<Int> = []
@@ -220,7 +216,7 @@ extension FormEncoder {
         case uppercased
         /// `oneTwoThree` becomes `onetwothree`.
         case lowercased
-        /// The closure returns the name.
+        /// The closure converts a name.
         case custom(@Sendable (String) -> String)
     }
 
@@ -230,7 +226,7 @@ extension FormEncoder {
         case brackets
         /// `user.name`
         case dots
-        /// The closure receives the inner name and returns what is appended to the outer name.
+        /// The closure receives the inner name and returns the text to append to the outer name.
         case custom(@Sendable (String) -> String)
 
         func name(_ outer: String, _ inner: String) -> String {

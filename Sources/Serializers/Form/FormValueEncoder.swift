@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A place for one encoded value.
 final class FormSlot {
     private enum Content {
         case text(String)
@@ -15,7 +14,6 @@ final class FormSlot {
 
     private var content: Content?
 
-    /// The encoded value, or nil if nothing was encoded.
     var node: FormNode? {
         switch content {
         case nil: nil
@@ -63,9 +61,8 @@ final class FormSlot {
         }
     }
 
-    /// Sorts the members or elements of a collection that has no order.
-    /// - Parameter size: How many array elements form a group; groups are sorted by their first
-    ///   element.
+    /// Sorts a collection that has no order; groups of `size` array elements, such as a key and a
+    /// value, stay together and are sorted by their first element.
     func sort(groupsOf size: Int) {
         switch content {
         case .object(let members): content = .object(members.sorted { $0.name < $1.name })
@@ -83,7 +80,6 @@ final class FormSlot {
     }
 }
 
-/// Encodes one value into a slot.
 struct FormValueEncoder: Encoder {
     let options: FormEncoder
     let slot: FormSlot
@@ -108,7 +104,6 @@ struct FormValueEncoder: Encoder {
         FormValueEncoder(options: options, slot: slot, codingPath: codingPath + [key])
     }
 
-    /// Encodes a value of any type, applying the options for special types.
     func encode<Value: Encodable>(_ value: Value) throws {
         switch value {
         case let value as String: slot.set(value)
@@ -140,7 +135,7 @@ struct FormValueEncoder: Encoder {
         switch value {
         case .null: .null
         case .bool(let value): .text(options.booleans.text(value))
-        // A number without a fraction is written as an integer, even if the JSON text had one.
+        // A whole number is written as an integer, even if the JSON text has a fraction.
         case .number(let value): .text(value.int.map(String.init) ?? value.description)
         case .string(let value): .text(value)
         case .array(let elements): .array(elements.map(node))
@@ -158,7 +153,6 @@ private protocol Unordered {
 extension Dictionary: Unordered { fileprivate static var group: Int { 2 } }
 extension Set: Unordered { fileprivate static var group: Int { 1 } }
 
-/// Encodes the members of a form value.
 struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
@@ -184,7 +178,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder() -> any Encoder { at(FormKey("super")) }
     func superEncoder(forKey key: Key) -> any Encoder { at(key) }
 
-    // A nil property is still a field; the encoder's `nils` option decides how it is written.
+    // A nil property is still a field; the encoder's `nils` option decides about its text.
     private func put<Value: Encodable>(_ value: Value?, _ key: Key) throws {
         if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
     }
@@ -208,7 +202,6 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try put(value, key) }
 }
 
-/// Encodes the elements of a form value.
 struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
@@ -232,7 +225,6 @@ struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { atEnd() }
 }
 
-/// Encodes a single form value.
 struct FormSingleContainer: SingleValueEncodingContainer {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }

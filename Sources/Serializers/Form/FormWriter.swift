@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The tree of an encoded value.
 enum FormNode {
     case text(String)
     case null
@@ -11,7 +10,6 @@ enum FormNode {
     case object([(name: String, node: FormNode)])
 }
 
-/// Writes fields according to the options of an encoder.
 struct FormWriter {
     private let options: FormEncoder
     private let encoding: PercentEncoding
@@ -33,9 +31,8 @@ struct FormWriter {
         var fields: [Field] = []
         add(node, "", "", isRoot: true, to: &fields)
         if options.sortsFields {
-            // The fields are sorted by encoded name; fields with equal names, such as array
-            // elements, keep their order. The `&` after each name sorts after the `%` of a bracket
-            // and before all letters.
+            // Sorted by encoded name; fields with equal names keep their order. The `&` after a
+            // name sorts after the `%` of a bracket and before all letters.
             let keys = fields.map { encode($0.sortName) + "&" }
             fields = fields.indices.sorted { (keys[$0], $0) < (keys[$1], $1) }.map { fields[$0] }
         }

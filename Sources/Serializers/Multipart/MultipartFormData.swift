@@ -12,9 +12,9 @@ public import TurnpikeSupport
 /// try await client.post("users", multipart: form).empty()
 /// ```
 ///
-/// Files are read while they are sent, so a form of any size takes little memory. Its length is
-/// known in advance if the length of each part is known. A form can be sent again if each part can
-/// be sent again, which excludes one-shot streams.
+/// Files are read while they are sent, so a form of any size takes little memory. If the length of
+/// each part is known, the length of the form is known too. If a part is a one-shot stream, the
+/// form can be sent only once.
 ///
 /// Names and file names are escaped as browsers do (WHATWG HTML §4.10.21.8): `"`, CR and LF become
 /// `%22`, `%0D` and `%0A`. Other control characters are escaped in the same way. Text beyond ASCII
@@ -29,8 +29,8 @@ public struct MultipartFormData: Sendable {
 
     /// Creates an empty form.
     /// - Parameter boundary: The delimiter between the parts: 1 to 70 characters of RFC 2046 §5.1.1
-    ///   that occur in no part. Parts in memory are checked. By default, 128 bits from the system's
-    ///   secure random generator.
+    ///   that occur in no part. Parts in memory are checked. The default is 128 bits from the
+    ///   system's secure random generator.
     public init(boundary: String? = nil) {
         isGiven = boundary != nil
         self.boundary = boundary ?? Self.randomBoundary()
@@ -44,8 +44,7 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - text: The text, sent as UTF-8.
     ///   - name: The part's name.
-    ///   - type: The part's media type; without a type, the part has no `Content-Type`, as in
-    ///     browsers.
+    ///   - type: The part's media type; nil for no `Content-Type`, as in browsers.
     public mutating func append(_ text: String, name: String, type: MediaType? = nil) {
         append(Data(text.utf8), name: name, type: type)
     }
@@ -55,13 +54,13 @@ public struct MultipartFormData: Sendable {
         _ data: Data, name: String, filename: String? = nil, type: MediaType? = nil
     ) { append(.data(data, type: type), name: name, filename: filename) }
 
-    /// Adds a file, which is read while it is sent.
+    /// Adds a file, which is read while the form is sent.
     /// - Parameters:
     ///   - file: The file.
     ///   - name: The part's name.
     ///   - filename: The file name to send, or nil for the file's own name.
-    ///   - type: The media type. If nil, it is derived from the extension of the file name
-    ///     (``TurnpikeCore/MediaType/init(fileExtension:)``), or is `application/octet-stream`. A
+    ///   - type: The media type; nil for the type of the file name's extension
+    ///     (``TurnpikeCore/MediaType/init(fileExtension:)``), or else `application/octet-stream`. A
     ///     file without an extension needs a file name or a type.
     public mutating func append(
         file: URL, name: String, filename: String? = nil, type: MediaType? = nil
@@ -92,7 +91,7 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // Only a given boundary is checked: no part can contain a random one on purpose.
+        // Only a given boundary is checked: no part can contain a random boundary on purpose.
         if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
             return refuse("a part contains the form's boundary; pass another one, or none")
         }

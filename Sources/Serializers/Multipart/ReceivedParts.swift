@@ -10,8 +10,8 @@ public import TurnpikeSupport
 /// for try await part in client.get("feed").parts() { show(part.type, part.content) }
 /// ```
 ///
-/// The request is sent when the first part is requested. Each part is held in memory completely; a
-/// part larger than the limit for lines and events throws
+/// The request is sent when the first part is requested. Each part is held in memory completely. If
+/// a part is larger than the limit for lines and events, the iterator throws
 /// ``/TurnpikeCore/ClientError/Code/tooLarge``. The preamble and the epilogue are discarded. If a
 /// response ends within a part, the parts before it are returned, then
 /// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
@@ -20,9 +20,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
 
     init(_ open: @escaping @Sendable () async throws -> (Response, Int)) { self.open = open }
 
-    /// An iterator over the parts.
-    ///
-    /// Releasing it ends the transfer.
+    /// An iterator over the parts; its release ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let open: @Sendable () async throws -> (Response, Int)
         private var parser: PartParser?
@@ -76,7 +74,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
         }
     }
 
-    /// Creates an iterator; the request is sent by its first `next()`.
+    /// Creates an iterator, whose first `next()` sends the request.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(open) }
 }
 
@@ -121,11 +119,10 @@ struct PartParser {
     private var searched = 0
     private var isInPart = false
 
-    /// Whether the closing delimiter was found.
     private(set) var hasEnded = false
 
     private static let maxHeaderBytes = 16_384
-    // The most whitespace after a boundary (RFC 2046 §5.1.1).
+    // The maximum whitespace after a boundary (RFC 2046 §5.1.1).
     private static let maxBlanks = 256
 
     init(_ head: ResponseHead, maxBytes: Int) throws {
@@ -189,9 +186,7 @@ struct PartParser {
         case none
     }
 
-    /// Returns what follows a delimiter: `--`, or whitespace and a line break.
-    ///
-    /// Returns nil if more bytes are needed to decide.
+    /// Returns the kind of the text after a delimiter, or nil if more bytes are needed.
     private func endOfLine(after position: Int) -> LineEnd? {
         var position = position
         if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),
@@ -203,7 +198,7 @@ struct PartParser {
         while position < buffer.count, Grammar.isBlank(buffer[position]) { position += 1 }
         if position > limit { return LineEnd.none }
         guard position + 1 < buffer.count else { return nil }
-        // The line break is kept, because in an empty part it also begins the next delimiter.
+        // The line break stays, because in an empty part it also begins the next delimiter.
         return buffer[position] == 0x0D && buffer[position + 1] == 0x0A
             ? .next(position) : LineEnd.none
     }
@@ -243,8 +238,7 @@ struct PartParser {
         return ReceivedPart(headers: headers, content: Data(rest))
     }
 
-    /// Removes a field line and returns it without its line break, including folded lines (RFC 5322
-    /// §2.2.3).
+    /// Removes and returns a field line, unfolded (RFC 5322 §2.2.3), without its line break.
     private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         while true {

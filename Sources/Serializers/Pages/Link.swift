@@ -11,8 +11,7 @@ import TurnpikeSupport
 public struct Link: Sendable, Hashable {
     /// One parameter of a link.
     public struct Parameter: Sendable, Hashable {
-        /// The name in lower case, with its asterisk where the value was in an extended notation
-        /// (`title*`, RFC 8187).
+        /// The name in lower case; the asterisk of an extended notation stays (`title*`, RFC 8187).
         public let name: String
         /// The value without quotes; a value in an extended notation is decoded.
         public let value: String
@@ -24,11 +23,9 @@ public struct Link: Sendable, Hashable {
         }
     }
 
-    /// The reference as it was sent, which may be relative to the URL of the message.
+    /// The reference as the message has it; it may be relative to the URL of the message.
     public let reference: String
-    /// The parameters in their order.
-    ///
-    /// If RFC 8288 allows a parameter only once, its repetitions are left out.
+    /// The parameters in their order, without repetitions that RFC 8288 forbids.
     public let parameters: [Parameter]
 
     /// Creates a link.
@@ -47,11 +44,10 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// The reference of the resource that the link starts from, if that is not the resource of the
-    /// message (§3.2).
+    /// The reference of the link's context, if that is not the resource of the message (§3.2).
     public var anchor: String? { self[parameter: "anchor"] }
 
-    /// The title of the target, preferably the one in the extended notation (§3.4.1).
+    /// The title of the target, preferably in the extended notation (§3.4.1).
     public var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
 
     /// The value of the first parameter with a name, or nil.
@@ -63,9 +59,9 @@ public struct Link: Sendable, Hashable {
 extension HTTPHeaders {
     /// The links of all `Link` fields, in their order (RFC 8288 §3).
     ///
-    /// Reading is as lenient as Appendix B.2. Text that does not begin with an angle bracket ends
-    /// the links of its line. An open quotation extends to the end. Parameters that are allowed
-    /// once count once.
+    /// Parsing is as lenient as Appendix B.2. If a text does not begin with an angle bracket, the
+    /// rest of the line has no links. An open quotation extends to the end. Repetitions are ignored
+    /// if RFC 8288 allows a parameter only once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)
@@ -99,7 +95,7 @@ private struct LinkReader {
         return Link(reference: reference, parameters: parameters)
     }
 
-    // The value is nil at the end of the link.
+    // Returns nil at the end of the link.
     private mutating func nextParameter() -> Link.Parameter? {
         skip(Grammar.isBlank)
         guard take(UInt8(ascii: ";")) else {
@@ -119,7 +115,7 @@ private struct LinkReader {
         guard lowercased.hasSuffix("*") else {
             return Link.Parameter(name: lowercased, value: value)
         }
-        // An extended notation that cannot be read is ignored (RFC 8187 §3.2.1).
+        // An extended notation that cannot be decoded is ignored (RFC 8187 §3.2.1).
         guard let decoded = ExtendedValue.decode(value) else {
             return Link.Parameter(name: "", value: "")
         }

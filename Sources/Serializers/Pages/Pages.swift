@@ -15,13 +15,13 @@ import TurnpikeSupport
 /// requested when the loop asks for the page. The pages end with a page that has no link to a next
 /// page. Each iterator begins with the first page.
 ///
-/// The next page must have the origin of the first request, or its upgrade from http to https:
-/// credentials of the request never go to another origin. If a redirect led to a page of another
-/// origin, a relative reference in that page is refused, because that origin would choose a path
-/// for the credentials. A reference is followed only if the method is safe, such as GET, or if the
-/// call is ``/TurnpikeCore/Call/retryable(_:)``. Otherwise, a server could choose the place to
-/// which a POST is sent again. Iteration fails after the last good page if the next page has
-/// another origin, was read before, or exceeds the limit.
+/// Credentials of the request never go to another origin. The next page must therefore have the
+/// origin of the first request, or its upgrade from http to https. If a redirect led to a page of
+/// another origin, a relative reference in that page is refused, because that origin would choose a
+/// path for the credentials. A reference is followed only if the method is safe, such as GET, or if
+/// the call is ``/TurnpikeCore/Call/retryable(_:)``. For other calls, a server could choose where a
+/// POST is sent again. If the next page has another origin, was already read, or exceeds the limit,
+/// the iterator throws after the last good page.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -54,7 +54,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
 
         private let pages: Pages
         private var state: State
-        // The origin of the first request; the credentials of the call belong to it.
+        // The origin of the first request, to which the credentials of the call belong.
         private var origin: Origin?
         private var seen: Set<Data> = []
         private var count = 0
@@ -68,7 +68,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         /// The next page, or nil at the end.
         public mutating func next() async throws -> Page? {
             let state = state
-            // After an error, no further pages come.
+            // After an error, no further pages follow.
             self.state = .ended
             var call: Call
             switch state {
@@ -124,8 +124,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             return call
         }
 
-        // The page that was read last names the next one, so its own origin is checked, even after
-        // a redirect.
+        // The last page names the next page, so the origin of the last page is checked too.
         private func admitReference(by head: ResponseHead, for request: Request) throws {
             guard let from = origin, let by = TargetURI(head.url).origin,
                 from.isSameOrUpgraded(by: by)
@@ -144,14 +143,14 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        // The value is nil if the body is not in memory, because such bodies cannot be compared.
+        // Returns nil if the body is not in memory, because then bodies cannot be compared.
         private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
             return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)
         }
     }
 
-    /// Creates an iterator; the first page is requested by its first `next()`.
+    /// Creates an iterator, whose first `next()` requests the first page.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
@@ -164,7 +163,7 @@ extension NextPage {
                     .validation, "the reference to the next page is not a valid URL", response: head
                 )
             }
-            // A server names no user for the caller.
+            // A server must not choose a user name for the caller.
             request.targetURI = uri.withoutUserInformation
         case .query(let query):
             request.targetURI = request.targetURI.replacing(query)
@@ -180,7 +179,7 @@ extension Call {
     /// The field `Link: <…>; rel="next"` names the next page (RFC 8288).
     /// - Parameters:
     ///   - type: The type of a page.
-    ///   - limit: The most pages; one more fails with
+    ///   - limit: The maximum number of pages; a further page fails with
     ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
     /// - Returns: A sequence of pages.
     public func pages<Page: Decodable & Sendable>(
@@ -189,8 +188,7 @@ extension Call {
         pages(of: type, limit: limit) { NextPage(linkedFrom: $1) }
     }
 
-    /// Returns the pages of a collection, each decoded from the content of one response; a closure
-    /// finds the next one.
+    /// Returns the decoded pages of a collection; a closure finds the next page.
     ///
     /// ```swift
     /// client.get("search").pages(of: Found.self) { page, _ in
@@ -199,7 +197,7 @@ extension Call {
     /// ```
     /// - Parameters:
     ///   - type: The type of a page.
-    ///   - limit: The most pages; one more fails with
+    ///   - limit: The maximum number of pages; a further page fails with
     ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
     ///   - next: Finds the next page from a page and its head; nil after the last page.
     /// - Returns: A sequence of pages.
@@ -211,22 +209,22 @@ extension Call {
     }
 }
 
-/// The way to the next page.
+/// The way to request the next page.
 public enum NextPage: Sendable {
-    /// By a URL, or a reference that is relative to the URL of the page.
+    /// A URL, or a reference that is relative to the URL of the page.
     case reference(String)
-    /// By the same request with other query items; items with the same names are replaced.
+    /// The same request with other query items; items with the same names are replaced.
     ///
     /// ```swift
     /// .query(["cursor": "abc"])
     /// ```
     case query(Query)
-    /// By the same request with another body, such as the body of a search by POST.
+    /// The same request with another body, such as the body of a search by POST.
     case body(RequestBody)
 }
 
 extension NextPage {
-    /// The page that a `Link` field with the relation `next` names (RFC 8288), or nil if none does.
+    /// The page in a `Link` field with the relation `next` (RFC 8288), or nil.
     ///
     /// A link from another resource (`anchor`) does not count.
     public init?(linkedFrom head: ResponseHead) {

@@ -10,8 +10,7 @@ import TurnpikeSupport
 /// strings of 50 kB each. The time of this check is linear in the size of the input.
 enum PropertyListGuard {
     static let maxDepth = 256
-    /// How many times its size a binary list may expand to; the same ratio as for coded content
-    /// (`Limits`).
+    /// The maximum ratio of expanded size to size, as in `Limits` for coded content.
     static let maxRatio = 100
     /// The expanded size that is always allowed, so that small lists may exceed the ratio.
     static let freeBytes = 1 << 20
@@ -34,10 +33,10 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
-    // This scan must find the end of each construct at the same place as Foundation. Text for which
-    // the places might differ is refused.
+    // This scan must find the end of each construct at the same place as Foundation. If the places
+    // might differ, the text is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
-        // XML has no zero character: the bytes would be UTF-16.
+        // XML has no zero character, so a zero byte means UTF-16.
         if bytes.contains(0) { throw fault("is in an unsupported encoding") }
         try checkEncoding(bytes)
         var depth = 0
@@ -62,8 +61,7 @@ enum PropertyListGuard {
         }
     }
 
-    /// Skips markup that begins with `<!`: a comment, CDATA, or a document type without an internal
-    /// subset.
+    /// Skips a comment, CDATA, or a document type without an internal subset (`<!…`).
     static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
         let rest = bytes[position...]
         if rest.starts(with: "!--".utf8) {
@@ -89,8 +87,7 @@ enum PropertyListGuard {
     private static func checkEncoding(_ bytes: [UInt8]) throws {
         guard bytes.starts(with: "<?xml".utf8) else { return }
         let end = skip(past: "?>", bytes, 2)
-        // Everything allowed in a declaration is short; a longer one is refused, because it is not
-        // scanned.
+        // A valid declaration is short; a longer one is refused, because it is not scanned.
         guard end <= 200 else { throw fault("has a declaration of more than 200 bytes") }
         let declaration = String(decoding: bytes[..<end], as: UTF8.self)
         let names = declaration.matches(of: /encoding\s*=\s*["']([^"']*)["']/)
@@ -120,7 +117,6 @@ enum PropertyListGuard {
     }
 }
 
-/// The object table of a binary property list.
 struct BinaryPropertyList {
     private let bytes: [UInt8]
     private let offsetSize: Int
@@ -151,10 +147,9 @@ struct BinaryPropertyList {
         limit = PropertyListGuard.freeBytes + bytes.count * PropertyListGuard.maxRatio
     }
 
-    /// Walks the table without building values.
     mutating func check() throws { _ = try size(of: top, depth: 0) }
 
-    /// Builds the value; the list must have been checked.
+    /// Builds the value; `check` must have succeeded.
     func value() throws -> PropertyListValue { try value(of: top) }
 
     private func value(of object: Int) throws -> PropertyListValue {
@@ -236,8 +231,7 @@ struct BinaryPropertyList {
         return total
     }
 
-    // Returns the number of bytes of data or of a string, without the marker. Foundation refuses an
-    // invalid length.
+    // The number of bytes of data or a string, without the marker; Foundation refuses bad lengths.
     private func textBytes(at offset: Int) -> Int {
         let kind = bytes[offset] >> 4
         guard (0x4...0x6).contains(kind) else { return 0 }
@@ -252,15 +246,14 @@ struct BinaryPropertyList {
 
     private func children(at offset: Int) throws -> [Int] {
         let kind = bytes[offset] >> 4
-        // The format has more kinds of objects than a property list. Foundation reads sets into a
-        // value that crashes its bridge to Swift.
+        // The format has more kinds of objects than a property list. Foundation reads sets as
+        // values that crash the bridge to Swift.
         if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
             throw PropertyListGuard.fault("contains an object that is not a property list value")
         }
         if bytes[offset] == 0x14 { try checkLong(at: offset + 1) }
         guard kind >= 0xA else { return [] }
         let (start, count) = try extent(at: offset)
-        // A dictionary has keys and values.
         let references = kind == 0xD ? 2 : 1
         guard count <= bytes.count / references,
             start + count * references * referenceSize <= table
@@ -274,7 +267,6 @@ struct BinaryPropertyList {
         }
     }
 
-    // Where the elements of an object begin, and how many there are.
     private func extent(at offset: Int) throws -> (start: Int, count: Int) {
         let count = Int(bytes[offset] & 0xF)
         let start = offset + 1
@@ -290,7 +282,7 @@ struct BinaryPropertyList {
     }
 
     // A 16-byte integer. Foundation uses it for values above `Int64.max` only; it would clamp
-    // values above 64 bits and misread negative ones.
+    // values above 64 bits and misread negative values.
     private func checkLong(at start: Int) throws {
         guard start + 16 <= table else { throw PropertyListGuard.fault("is corrupt") }
         guard bytes[start..<start + 8].allSatisfy({ $0 == 0 }) else {
@@ -306,9 +298,7 @@ struct BinaryPropertyList {
 }
 
 extension PropertyListGuard {
-    /// Refuses XML with characters that are not allowed (XML 1.0 §2.2).
-    ///
-    /// Foundation writes them unchanged, and no reader would accept the content.
+    /// Refuses characters that XML forbids (XML 1.0 §2.2) and Foundation writes unchanged.
     static func checkWritten(_ content: Data) throws {
         let isIllegal = unsafe content.withUnsafeBytes { bytes in
             bytes.indices.contains { index in

@@ -60,9 +60,7 @@ public enum PropertyListValue: Sendable, Hashable {
 }
 
 extension PropertyListValue {
-    /// Parses an XML or binary property list.
-    ///
-    /// Refuses other formats, excessive nesting and cyclic references.
+    /// Parses an XML or binary property list; refuses excessive nesting and cyclic references.
     public init(parsing content: Data) throws {
         try PropertyListGuard.check(content)
         if content.starts(with: Array("bplist00".utf8)) {
@@ -76,8 +74,8 @@ extension PropertyListValue {
     /// Converts a Foundation property list: dictionaries, arrays, strings, numbers, dates and data.
     ///
     /// On Linux, an `NSNumber` with a whole value becomes an integer.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains anything else,
-    ///   including names that are not strings.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` for any other type, and for names
+    ///   that are not strings.
     public init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)
@@ -91,7 +89,7 @@ extension PropertyListValue {
 
     /// Returns the value, an array or a dictionary, as an encoded property list.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
-    ///   that XML does not allow, or for another kind of value, which Foundation's encoder refuses.
+    ///   that XML does not allow, or if the value is neither an array nor a dictionary.
     public func data(format: Format = .xml) throws -> Data {
         switch self {
         case .array, .dictionary: break
@@ -114,7 +112,7 @@ extension PropertyListValue {
         case let value as Date: return .date(value)
         case let value as Data: return .data(value)
         #if !canImport(FoundationEssentials)
-        // An `NSNumber` converts to any number type, so its original type must be asked for.
+        // An `NSNumber` converts to any number type, so the original type must be determined.
         case let value as NSNumber: return convert(value)
         #endif
         case let truth as Bool where type(of: value) == Bool.self: return .bool(truth)
@@ -192,8 +190,7 @@ extension Call {
 
 /// Decodes XML and binary property lists with Foundation's `PropertyListDecoder`.
 ///
-/// The structure is checked first: nesting that would overflow the stack and cyclic references are
-/// refused.
+/// Before decoding, excessive nesting and cyclic references are refused.
 public struct PropertyListValueDecoder: ValueDecoder {
     /// Creates a decoder.
     public init() {}
@@ -216,7 +213,7 @@ extension RequestBody {
         _ value: PropertyListValue, format: PropertyListValue.Format = .xml
     ) throws -> RequestBody { try encoded { try value.data(format: format) } }
 
-    /// Encodes a value as a property list, as `application/x-plist`.
+    /// Encodes a value as a property list of type `application/x-plist`.
     /// - Parameters:
     ///   - value: The value.
     ///   - format: XML or binary.

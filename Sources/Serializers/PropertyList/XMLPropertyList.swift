@@ -96,7 +96,7 @@ struct XMLPropertyList {
         guard try nextTag() == tag else { throw PropertyListGuard.fault("is cut off") }
     }
 
-    // Skips what is between values: blanks, comments, the declaration and the document type.
+    // Skips text between values: blanks, comments, the declaration and the document type.
     private mutating func nextTag() throws -> Tag {
         while position < bytes.count {
             switch bytes[position] {
@@ -109,7 +109,7 @@ struct XMLPropertyList {
         throw PropertyListGuard.fault("is cut off")
     }
 
-    // Whether a comment, an instruction or a document type was here, and was skipped.
+    // Skips a comment, an instruction or a document type; returns whether there was one.
     private mutating func skipsMarkup() throws -> Bool {
         guard position + 1 < bytes.count else { return false }
         switch bytes[position + 1] {

@@ -5,7 +5,6 @@ import TurnpikeSupport
 
 /// Splits chunks into lines, in time linear in their size and with memory bounded by one line.
 struct LineSplitter {
-    /// The line endings that are recognised.
     enum Ending {
         /// LF or CRLF.
         case lineFeed
@@ -17,15 +16,13 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
-    // The position of the next LF in the chunk, or the end of the chunk if no LF follows. It is
-    // searched once and not for each line that ends with CR.
+    // The next LF in the chunk, or the chunk's end; searched once, not for each line with CR.
     private var lineFeed = 0
     // The beginning of a line that continues in the next chunk.
     private var carried: [UInt8] = []
-    // The last chunk ended with CR: an LF at the start of the next chunk belongs to it.
+    // The last chunk ended with CR, so an LF at the start of the next chunk belongs to that CR.
     private var skipsLineFeed = false
 
-    /// The number of the last line returned; the first line is 1.
     private(set) var number = 0
 
     init(ending: Ending = .lineFeed, maxBytes: Int) {
@@ -40,9 +37,7 @@ struct LineSplitter {
         lineFeed = -1
     }
 
-    /// Passes the next complete line, without its line ending, to `read`.
-    ///
-    /// Returns nil if more bytes are needed.
+    /// Passes the next complete line, without its ending, to `read`; nil if more bytes are needed.
     mutating func next<Value>(
         _ read: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> Value? {
@@ -74,9 +69,7 @@ struct LineSplitter {
         }
     }
 
-    /// Passes the bytes after the last line ending to `read`.
-    ///
-    /// Returns nil if there are none.
+    /// Passes the bytes after the last line ending to `read`; nil if there are none.
     mutating func rest<Value>(_ read: (UnsafeRawBufferPointer) throws -> Value) throws -> Value? {
         if carried.isEmpty { return nil }
         return try unsafe finish(UnsafeRawBufferPointer(start: nil, count: 0), read)

@@ -5,25 +5,23 @@ import TurnpikeSupport
 
 /// The lines of a response as they arrive.
 ///
-/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark before the first line is
-/// removed.
+/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is removed.
 ///
 /// ```swift
 /// for try await line in client.get("log").lines() { print(line) }
 /// ```
 ///
 /// The request is sent when the first line is requested. Only the transport's buffer is read ahead.
-/// A line longer than the limit throws ``/TurnpikeCore/ClientError/Code/tooLarge``, and a line that
-/// is not UTF-8 throws ``/TurnpikeCore/ClientError/Code/serialization``; both errors name the line
-/// number. If a body breaks off, its complete lines are returned before the error is thrown.
+/// If a line is longer than the limit, the iterator throws
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, it throws
+/// ``/TurnpikeCore/ClientError/Code/serialization``. Both errors contain the line number. If a body
+/// breaks off, its complete lines are returned before the error is thrown.
 public struct Lines: AsyncSequence, Sendable {
     private let source: StreamSource
 
     init(_ source: StreamSource) { self.source = source }
 
-    /// An iterator over the lines.
-    ///
-    /// Releasing it ends the transfer.
+    /// An iterator over the lines; its release ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<String>
 
@@ -46,7 +44,7 @@ public struct Lines: AsyncSequence, Sendable {
         }
     }
 
-    /// Creates an iterator; the request is sent by its first `next()`.
+    /// Creates an iterator, whose first `next()` sends the request.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source) }
 }
 
@@ -64,10 +62,8 @@ extension ResponseBody {
     }
 }
 
-/// The source of a stream of records: a body, or a call that is sent when the first record is
-/// requested.
+/// A body, or a call that is sent when the first record is requested.
 struct StreamSource: Sendable {
-    /// A stream whose response head has arrived.
     struct Opened: Sendable {
         let body: ResponseBody
         let maxBytes: Int
@@ -94,7 +90,6 @@ struct StreamSource: Sendable {
 /// Returns the response when its head has arrived, with the call's limit for lines and events.
 struct HeadSerializer: ResponseSerializer {
     var accept: [MediaType] = []
-    /// Throws to reject the response.
     var check: @Sendable (ResponseHead) throws -> Void = { _ in }
 
     func serialize(
@@ -115,10 +110,7 @@ struct HeadSerializer: ResponseSerializer {
     private var complete: (any Error) -> any Error = { $0 }
     private var hasEnded = false
 
-    /// Creates a reader.
-    /// - Parameters:
-    ///   - source: The source of the lines.
-    ///   - make: Converts a line and its number to a record; nil skips the line.
+    /// Converts each line and its number with `make`, which returns nil to skip the line.
     init(_ source: StreamSource, make: @escaping (UnsafeRawBufferPointer, Int) throws -> Record?) {
         self.source = source
         unsafe self.make = make
@@ -148,7 +140,6 @@ struct HeadSerializer: ResponseSerializer {
         }
     }
 
-    // Returns the first record of the complete lines in the current chunk.
     private mutating func takeRecord() throws -> Record? {
         while true {
             let number = (splitter?.number ?? 0) + 1
@@ -172,7 +163,7 @@ struct HeadSerializer: ResponseSerializer {
 /// ```
 ///
 /// Blank lines are skipped. An invalid line throws ``/TurnpikeCore/ClientError/Code/serialization``
-/// with its number, after the values before it, unless invalid lines are skipped too.
+/// with the line number, after the values of earlier lines, unless invalid lines are skipped too.
 public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
     private let source: StreamSource
     private let skipsInvalid: Bool
@@ -187,9 +178,7 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         self.decode = decode
     }
 
-    /// An iterator over the values.
-    ///
-    /// Releasing it ends the transfer.
+    /// An iterator over the values; its release ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<Value>
 
@@ -222,7 +211,7 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Creates an iterator; the request is sent by its first `next()`.
+    /// Creates an iterator, whose first `next()` sends the request.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 

@@ -22,7 +22,6 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
-/// Builds events from lines.
 struct ServerSentEventParser {
     private let maxBytes: Int
     private var data = ""
@@ -36,7 +35,6 @@ struct ServerSentEventParser {
     // An ID counts only when its event is complete.
     private var pendingID: String
 
-    /// The last reconnection time that the stream set, or nil.
     private(set) var retry: Duration?
 
     init(lastEventID: String, maxBytes: Int) {
@@ -45,7 +43,7 @@ struct ServerSentEventParser {
         self.maxBytes = maxBytes
     }
 
-    /// Processes a line and returns an event if the line completes one.
+    /// Processes a line; returns an event if the line completes one.
     mutating func take(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
         var line = unsafe line
         if isFirstLine {
@@ -100,7 +98,7 @@ struct ServerSentEventParser {
         hasData = true
     }
 
-    // Ignores values that are not digits or are absurdly large.
+    // Ignores values that are not digits or are too large (more than nine digits).
     private mutating func setRetry(_ value: UnsafeRawBufferPointer) {
         guard unsafe !value.isEmpty, unsafe value.allSatisfy({ $0 &- 0x30 < 10 }), value.count <= 9,
             let milliseconds = Int(unsafe String(decoding: value, as: UTF8.self))

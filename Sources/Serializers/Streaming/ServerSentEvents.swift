@@ -9,30 +9,28 @@ import TurnpikeSupport
 /// for try await event in client.get("feed").events() { show(event.data) }
 /// ```
 ///
-/// The request is sent when the first event is requested. When the stream ends or breaks, it is
-/// requested again with `Last-Event-ID`. The wait before that is the reconnection time of the
-/// server, or 3 s if it set no time. It is at least 500 ms and at most 5 min, and doubles for each
-/// connection in a row without an event. A status other than 200, or a content type other than
-/// `text/event-stream`, is an error at once. Status 204 ends the stream, and releasing the iterator
-/// ends it too.
+/// The request is sent when the first event is requested. When the stream ends or breaks, the
+/// request is sent again with `Last-Event-ID`. The wait before that is the reconnection time of the
+/// server, or 3 s if the server set no time. The wait is at least 500 ms and at most 5 min, and
+/// doubles for each connection in a row without an event. A status other than 200, or a content
+/// type other than `text/event-stream`, is an error at once. Status 204 or the release of the
+/// iterator ends the stream.
 ///
-/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because repeating a POST may
-/// cost money or have an effect each time. Without reconnection, the end of the stream ends the
+/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because each repetition of a
+/// POST may cost money or have an effect. Without reconnection, the end of the stream ends the
 /// sequence, and a broken stream throws. ``/TurnpikeCore/Call/retryable(_:)`` overrides this for
 /// one call in either direction: with false, not even a GET is sent again.
 ///
 /// The client's deadline covers each connection up to the response head. The client's idle limit
 /// does not apply, because a stream may be silent for any time;
-/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` can set one.
+/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` can set a limit.
 public struct ServerSentEvents: AsyncSequence, Sendable {
     let call: Call
     let reconnects: Int
     let lastEventID: String
     let idleLimit: Duration?
 
-    /// An iterator over the events.
-    ///
-    /// Releasing it ends the stream.
+    /// An iterator over the events; its release ends the stream.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var reader: EventReader
 
@@ -47,20 +45,19 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
         ) async throws -> ServerSentEvent? { try await reader.next() }
     }
 
-    /// Creates an iterator; the request is sent by its first `next()`.
+    /// Creates an iterator, whose first `next()` sends the request.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension Call {
     /// Returns the server-sent events of the response as they arrive.
     /// - Parameters:
-    ///   - reconnects: How many times in total the stream is requested again, if its request may be
-    ///     repeated (``ServerSentEvents``).
+    ///   - reconnects: The maximum number of further requests for the stream in total, if the
+    ///     request may be repeated (``ServerSentEvents``).
     ///   - lastEventID: The ID of the event after which the stream should start.
-    ///   - idleLimit: The longest silence before a connection counts as broken and the stream is
-    ///     requested again; nil sets no limit. Comments count as activity, so the limit need only
-    ///     be a little longer than the server's keep-alive interval. Time counts only while the
-    ///     reader waits.
+    ///   - idleLimit: The longest silence before a connection counts as broken and the request is
+    ///     sent again; nil sets no limit. Comments count as activity, so the limit can be little
+    ///     longer than the server's keep-alive interval. Time counts only while the caller waits.
     /// - Returns: A sequence of events.
     public func events(
         reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil
@@ -70,7 +67,7 @@ extension Call {
     }
 }
 
-/// The state of a reader across its connections.
+/// The state of an iterator across its connections.
 private struct EventReader {
     private let call: Call
     private let idleLimit: Duration?
@@ -89,7 +86,6 @@ private struct EventReader {
         var parser: ServerSentEventParser
         let complete: (any Error) -> any Error
 
-        /// Returns the next event, or nil at the end.
         mutating func next() async throws -> ServerSentEvent? {
             while true {
                 if let event = try Self.event(&splitter, &parser) { return event }
@@ -143,8 +139,7 @@ private struct EventReader {
         call.request.options.isStreaming = true
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        // An ID from the stream that is not a valid field value is left out: the caller could not
-        // correct it.
+        // An invalid ID from the stream is left out: the caller could not correct the ID.
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID
@@ -183,7 +178,6 @@ private struct EventReader {
         }
     }
 
-    /// Returns the next event of the connection, or nil at its end.
     private mutating func read() async throws -> ServerSentEvent? {
         if let event = try await connection?.next() { return event }
         leave()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's decoder of Brotli, loaded when it is first needed.
+/// The system's Brotli decoder, loaded when it is first needed.
 @safe struct Brotli: Sendable {
-    // Types of brotli/decode.h.
     typealias Create =
         @convention(c) (OpaquePointer?, OpaquePointer?, OpaquePointer?) ->
         OpaquePointer?
@@ -22,7 +21,7 @@
     static let error: CInt = 0
     static let success: CInt = 1
 
-    /// The library, or nil if the system has none.
+    /// Nil if the system has no Brotli library.
     static let shared: Brotli? = {
         guard let library = SystemLibrary("libbrotlidec.so.1"),
             let create: Create = unsafe library.function("BrotliDecoderCreateInstance"),
@@ -33,11 +32,10 @@
     }()
 }
 
-// SAFETY: only this object uses the state, and it frees the state at its end.
-/// Decodes content in Brotli.
+// SAFETY: only this object uses the state, and the object frees the state at its end.
+/// Decodes content in Brotli with a window of at most 16 MiB (RFC 7932 §9.1).
 ///
-/// The window, and so the memory, is at most 16 MiB (RFC 7932 §9.1). The library refuses the large
-/// windows that are no part of the content coding.
+/// The library refuses larger windows, which are no part of the content coding.
 @safe final class BrotliDecompressor: Decompressor {
     private let brotli: Brotli
     private let state: OpaquePointer

@@ -16,13 +16,13 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
     /// Creates the format with the name of a content coding; nil if there is no such format.
     public init?(coding: String) {
         let name = coding.lowercased()
-        // RFC 9110 §8.4.1.3: a recipient takes both names.
+        // RFC 9110 §8.4.1.3: a recipient treats `x-gzip` as `gzip`.
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
     var isOfZlib: Bool { self == .gzip || self == .deflate }
 
-    /// The library that decodes the format, with its name in Debian, for messages.
+    /// The library that decodes the format, with the library's name in Debian, for messages.
     public var library: String {
         switch self {
         case .brotli: "Brotli (libbrotlidec.so.1, Debian's libbrotli1)"
@@ -69,15 +69,15 @@ public enum CompressionFault: Error, Equatable {
 
 /// Decodes one content piece by piece, with little memory however large the content becomes.
 ///
-/// In each format, bytes after the end of the content are an error: the content was damaged, or the
-/// bytes were added later. Several gzip members (RFC 1952 §2.2) and several frames of
-/// Zstandard (RFC 8878 §3.1) are one content.
+/// Bytes after the end of the content are an error in each format: the content was damaged, or the
+/// bytes were added later. Several gzip members (RFC 1952 §2.2) or several frames of Zstandard (RFC
+/// 8878 §3.1) are one content.
 public protocol Decompressor: AnyObject {
     /// Decodes some bytes.
     ///
     /// If `room` is full, call again, even without further input: more output may be pending.
     /// - Parameters:
-    ///   - input: The bytes that follow those already consumed.
+    ///   - input: The bytes that follow the bytes already consumed.
     ///   - room: Receives the decoded bytes.
     /// - Returns: How many bytes were consumed and produced.
     /// - Throws: ``CompressionFault/corrupt`` if the bytes do not have the format.
@@ -92,8 +92,7 @@ public protocol Compressor: AnyObject {
     /// - Returns: The compressed bytes that are ready; possibly none.
     func add(_ chunk: Data) throws(CompressionFault) -> Data
 
-    /// Ends the content.
-    /// - Returns: The last compressed bytes.
+    /// Ends the content and returns the last compressed bytes.
     func finish() throws(CompressionFault) -> Data
 }
 
@@ -101,13 +100,11 @@ public protocol Compressor: AnyObject {
 @safe struct SystemLibrary {
     private let handle: UnsafeMutableRawPointer
 
-    /// Loads a library; nil if the system does not have it.
     init?(_ file: String) {
         guard let handle = unsafe dlopen(file, RTLD_NOW | RTLD_LOCAL) else { return nil }
         unsafe self.handle = handle
     }
 
-    /// Finds a function; the caller states its type, which is not checked.
     func function<Function>(_ name: String) -> Function? {
         unsafe dlsym(handle, name).map { unsafe unsafeBitCast($0, to: Function.self) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
 /// Compresses content chunk by chunk with the system's zlib.
 @safe public final class Deflater: Compressor {
     private let zlib: Zlib
@@ -11,14 +11,13 @@
     /// - Parameters:
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if the format is not
-    ///   one of zlib's.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
     public convenience init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
         guard format.isOfZlib else { throw .noLibrary }
         try self.init(windowBits: format == .gzip ? 31 : 15, level: level)
     }
 
-    /// Begins a stream of raw deflate (RFC 1951), without any framing, for the messages of a protocol.
+    /// Begins a stream of raw deflate (RFC 1951), without framing, for the messages of a protocol.
     /// - Parameters:
     ///   - rawWindowBits: The size of the window, from 9 to 15; zlib has no window of 8 bits.
     ///   - level: From 1 (fastest) to 9 (smallest).

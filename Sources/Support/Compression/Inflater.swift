@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SAFETY: only this object uses the stream's memory, and it frees the memory at its end.
+// SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// Each step produces at most as many bytes as the caller's buffer holds, so content that inflates
-/// to a large size does not exhaust memory.
+/// A call fills at most the caller's buffer, so large content does not exhaust memory.
 @safe public final class Inflater: Decompressor {
-    /// The result of one step.
+    /// The result of one call of ``inflate(_:into:)``.
     public struct Step: Sendable {
         /// How many bytes of the input were consumed.
         public let consumed: Int
@@ -24,20 +23,18 @@
     }
 
     private let zlib: Zlib
-    // Nil: raw deflate.
+    // Nil means raw deflate.
     private let format: CompressionFormat?
     private let stream: Zlib.Handle
     private var isOpen = false
     private var state = State.undecided(start: [])
 
-    // The most bytes that zlib gets in one step.
+    // The maximum number of bytes that zlib gets in one call.
     private static let maxStep = 1 << 30
 
     /// Begins the inflation of one content.
-    /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts the raw deflate
-    ///   that some servers send.
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if the format is not
-    ///   one of zlib's.
+    /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts raw deflate.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
     public init(_ format: CompressionFormat) throws(CompressionFault) {
         guard let zlib = Zlib.shared, format.isOfZlib else { throw .noLibrary }
         self.zlib = zlib
@@ -80,7 +77,7 @@
     ///
     /// If `room` is full, call again, even without further input: more output may be pending.
     /// - Parameters:
-    ///   - input: The bytes that follow those already consumed.
+    ///   - input: The bytes that follow the bytes already consumed.
     ///   - room: Receives the inflated bytes.
     /// - Returns: How many bytes were consumed and produced.
     /// - Throws: ``CompressionFault/corrupt`` if the bytes do not have the format.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's zlib, loaded at its first use, so that the program is not linked with it.
-///
-/// ``Deflater`` and ``Inflater`` use it.
+/// The system's zlib, loaded at its first use, so that the program is not linked with zlib.
 @safe struct Zlib: Sendable {
-    // `z_stream` of zlib.h; its layout is part of the stable interface of the library.
+    // `z_stream` of zlib.h. The layout is part of the stable interface of the library.
     @unsafe struct Stream {
         var nextIn: UnsafePointer<UInt8>?
         var availableIn: CUnsignedInt = 0
@@ -49,7 +47,6 @@
     // `Z_BUF_ERROR`: no progress was possible.
     static let bufferError: CInt = -5
 
-    /// The library, or nil if the system has none.
     static let shared: Zlib? = load()
 
     private static func load() -> Zlib? {
@@ -76,9 +73,7 @@
     // The library rejects a layout whose size differs from its own.
     private static let streamBytes = unsafe CInt(MemoryLayout<Stream>.size)
 
-    /// Begins compression.
-    ///
-    /// The window bits determine the framing: 15 means zlib, 31 gzip, -15 none.
+    /// Begins compression; `windowBits` is 15 for zlib's framing, 31 for gzip, -15 for no framing.
     func beginDeflating(_ stream: Handle, level: CInt, windowBits: CInt) -> Bool {
         unsafe beginDeflating(stream, level, 8, windowBits, 8, 0, "1", Self.streamBytes) == Self.ok
     }
@@ -89,9 +84,7 @@
 
     func endDeflating(_ stream: Handle) { _ = unsafe deflateEnd(stream) }
 
-    /// Begins inflation.
-    ///
-    /// The window bits determine the framing: -15 means none.
+    /// Begins inflation; `windowBits` is -15 for no framing.
     func beginInflating(_ stream: Handle, windowBits: CInt) -> Bool {
         unsafe beginInflating(stream, windowBits, "1", Self.streamBytes) == Self.ok
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's library of Zstandard, loaded when it is first needed.
+/// The system's Zstandard library, loaded when it is first needed.
 @safe struct Zstd: Sendable {
     // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.
     @unsafe struct Buffer {
@@ -33,7 +33,6 @@
     static let level: CInt = 100
     static let checksum: CInt = 201
 
-    /// The library, or nil if the system has none.
     static let shared: Zstd? = {
         guard let library = SystemLibrary("libzstd.so.1"),
             let isError: @convention(c) (Int) -> CUnsignedInt = library.function("ZSTD_isError"),
@@ -55,8 +54,8 @@
     func isGood(_ code: Int) -> Bool { isError(code) == 0 }
 }
 
-// SAFETY: only this object uses the context, and it frees the context at its end.
-/// Decodes content in Zstandard: any number of frames, of which some may be skippable.
+// SAFETY: only this object uses the context, and the object frees the context at its end.
+/// Decodes content in Zstandard: any number of frames, some of them skippable.
 @safe final class ZstdDecompressor: Decompressor {
     private let zstd: Zstd
     private let context: OpaquePointer
@@ -70,7 +69,7 @@
         }
         self.zstd = zstd
         unsafe self.context = context
-        // RFC 9659 §3: a window has at most 8 MiB. The library itself would take 128 MiB.
+        // RFC 9659 §3: a window has at most 8 MiB. The library's own limit is 128 MiB.
         guard unsafe zstd.isGood(zstd.setDecoder(context, Zstd.windowLogMax, 23)) else {
             throw .noLibrary
         }
@@ -84,13 +83,13 @@
         var source = unsafe Zstd.Buffer(
             start: UnsafeMutableRawPointer(mutating: input.baseAddress), size: input.count)
         var sink = unsafe Zstd.Buffer(start: room.baseAddress, size: room.count)
-        // Runs also without input, if a frame has begun: its output may be pending.
+        // The loop also runs without input, because a begun frame may have pending output.
         var isFirst = true
         while unsafe isFirst || (source.position < input.count && sink.position < room.count) {
             isFirst = false
             if isBetween {
                 guard unsafe source.position < input.count else { break }
-                // Frames of the first versions, which the library still reads, have no limit on
+                // The library still reads frames of the first versions, which have no limit on
                 // windows. The magic numbers of all other frames begin with these bytes.
                 let first = unsafe input[source.position]
                 guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
@@ -106,7 +105,7 @@
     }
 }
 
-// SAFETY: only this object uses the context, and it frees the context at its end.
+// SAFETY: only this object uses the context, and the object frees the context at its end.
 /// Compresses content chunk by chunk into one frame of Zstandard, with a checksum.
 @safe public final class ZstdCompressor: Compressor {
     private let zstd: Zstd

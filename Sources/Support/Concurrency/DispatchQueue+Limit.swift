@@ -4,7 +4,7 @@ public import Dispatch
 import Synchronization
 
 extension DispatchQueue {
-    /// Runs work after everything in the queue, and returns when it is done, or after a limit.
+    /// Runs work after all earlier work in the queue; returns when it is done, or after a limit.
     ///
     /// The limit is in real time, because the work waits for another process, not for a call.
     /// - Returns: Whether the work was done before the limit.
@@ -24,7 +24,6 @@ extension DispatchQueue {
     }
 }
 
-/// A continuation that two parties may try to resume; only the first attempt succeeds.
 private final class OneResumption: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 

@@ -40,7 +40,7 @@ public final class JobQueue: Sendable {
     /// Creates an empty queue.
     public init() {}
 
-    /// Adds a job; false once the queue is closed, and the job must run elsewhere.
+    /// Adds a job; returns false if the queue is closed, so that the job must run elsewhere.
     public func add(_ job: UnownedJob) -> Bool {
         state.withLock { state in
             if !state.isClosed { state.jobs.append(job) }
@@ -61,9 +61,9 @@ public final class JobQueue: Sendable {
 extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///
-    /// A plain `Task` does not inherit that preference, so a call would leave the executor on which
-    /// a simulation or a service runs it. All tasks of the library start with this method. The
-    /// caller documents what ends the task.
+    /// A plain `Task` does not inherit the executor preference. A call would leave the executor on
+    /// which a simulation or a service runs the call. All tasks of the library start with this
+    /// method. The caller documents what ends the task.
     /// - Parameters:
     ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
     ///     so that work that never suspends needs no thread switch.
@@ -84,8 +84,8 @@ extension Task where Failure == Never {
         return Task(operation: operation)
     }
 
-    /// Starts a task as ``inheriting(immediately:_:)`` does, but without the task-local values and
-    /// the priority of the current task, for work that does not belong to a caller.
+    /// Starts a task like ``inheriting(immediately:_:)``, but without the task-local values and the
+    /// priority of the current task, for work that does not belong to a caller.
     public static func apart(
         _ operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {

@@ -29,9 +29,7 @@ public final class OneShot<Value: Sendable>: Sendable {
         }
     }
 
-    /// Settles the value.
-    ///
-    /// Returns false, and changes nothing, if it was already settled.
+    /// Settles the value; returns false, and changes nothing, if the value was already settled.
     @discardableResult
     public func settle(_ result: Result<Value, any Error>) -> Bool {
         let before = state.withLock { state in
@@ -52,9 +50,7 @@ public final class OneShot<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the value.
-    ///
-    /// May be called once.
+    /// Waits for the value; may be called once.
     /// - Parameter onCancel: Runs when the waiting task is cancelled; it should settle the value.
     /// - Returns: The value.
     /// - Throws: The error that the value was settled with.
@@ -103,9 +99,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
     /// The result, if the value was settled.
     public var result: Result<Value, any Error>? { state.withLock { $0.result } }
 
-    /// Settles the value.
-    ///
-    /// Returns false, and changes nothing, if it was already settled.
+    /// Settles the value; returns false, and changes nothing, if the value was already settled.
     @discardableResult
     public func settle(_ result: Result<Value, any Error>) -> Bool {
         let before = state.withLock { state -> State? in
@@ -132,18 +126,14 @@ public final class SharedValue<Value: Sendable>: Sendable {
         if isSettled { handler() }
     }
 
-    /// Waits for the value.
-    ///
-    /// Cancelling the waiting task ends only its own wait.
+    /// Waits for the value; the cancellation of the waiting task ends only this wait.
     public func value() async throws -> Value { try await value { _ in } }
 
     /// Waits for the value, or until a timer, a context or a cancellation ends this wait.
-    ///
-    /// Cancelling the waiting task also ends it.
-    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. The closure is
-    ///   not called if the value was already settled.
+    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. If the value
+    ///   was already settled, the closure is not called.
     /// - Returns: The value.
-    /// - Throws: The error that the value or this wait was settled with.
+    /// - Throws: The error with which the value or this wait was settled.
     public func value(
         endedBy arrange: (OneShot<Value>) -> Void
     ) async throws -> Value {

@@ -2,8 +2,8 @@
 
 /// Why a file operation failed.
 ///
-/// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
-/// `catch` has this type. `catch let fault as FileFault` crashes the compiler of Swift 6.3.
+/// After functions with `throws(FileFault)`, which cannot be cancelled, `catch` has this type. The
+/// compiler of Swift 6.3 crashes at `catch let fault as FileFault`.
 public struct FileFault: Error, CustomStringConvertible {
     /// The failed operation and its reason.
     public let description: String

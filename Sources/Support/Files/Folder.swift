@@ -2,15 +2,15 @@
 
 /// A folder that is held open by its descriptor.
 ///
-/// Files and folders in it are opened one level at a time, relative to the descriptor, and links
-/// are never followed. Replacing a file or a folder by a link can therefore never redirect a write
-/// or a removal. All files that the library keeps for itself are accessed through this type.
+/// Files and folders in it are opened one level at a time, relative to the descriptor, without
+/// following links. A link that replaces a file or a folder can therefore never redirect a write or
+/// a removal. The library accesses all its own files through this type.
 public final class Folder: Sendable {
     /// The owners whose folders and files may be used.
     public enum Trust: Sendable {
         /// Only this user. Folders and files that other users own or may write to are rejected.
         ///
-        /// The superuser counts as this user, because nothing can be protected from it.
+        /// The superuser counts as this user, because nothing can be protected from the superuser.
         case own
         /// Any owner.
         case any
@@ -31,10 +31,10 @@ public final class Folder: Sendable {
 
     // MARK: Opening
 
-    /// Opens a folder by a path from the user, following links on the way to it.
+    /// Opens a folder by a path from the user, following links on the way to the folder.
     ///
     /// With ``Trust/own``, others may write to the folder only if it is sticky, as `/tmp` is. In a
-    /// sticky folder they cannot replace this user's files, and their own files are rejected.
+    /// sticky folder others cannot replace this user's files, and their own files are rejected.
     /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
     public static func named(_ path: String, _ trust: Trust) throws(FileFault) -> Folder {
         let path = path.isEmpty ? "." : path
@@ -64,7 +64,7 @@ public final class Folder: Sendable {
 
     /// Opens a folder in this one.
     /// - Parameters:
-    ///   - name: Its name.
+    ///   - name: The folder's name.
     ///   - isMade: Whether a missing folder is created, with mode 0700.
     /// - Returns: The folder.
     /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
@@ -87,7 +87,7 @@ public final class Folder: Sendable {
 
     /// Opens a regular file in the folder.
     /// - Parameters:
-    ///   - name: Its name.
+    ///   - name: The file's name.
     ///   - flags: Flags of `open(2)`; a new file gets mode 0600.
     /// - Returns: A descriptor that child processes do not inherit; the caller closes it.
     /// - Throws: ``FileFault``, with code `ENOENT` if the file does not exist.
@@ -167,7 +167,7 @@ public final class Folder: Sendable {
     }
 
     /// Removes a file or a link, but never the destination of a link.
-    /// - Returns: Whether it existed.
+    /// - Returns: Whether the file or link existed.
     @discardableResult
     public func remove(_ name: String) throws(FileFault) -> Bool {
         if unsafe unlinkat(descriptor, name, 0) == 0 { return true }
@@ -240,9 +240,8 @@ public final class Folder: Sendable {
 
     private static let othersWrite: mode_t = S_IWGRP | S_IWOTH
 
-    // Opening files in a folder does not require permission to list it.
+    // Files in a folder can be opened without the permission to list the folder.
     #if os(Linux)
-    // The value of O_PATH, which is not imported into Swift.
     private static let searching: CInt = 0o10000000
     #else
     private static let searching: CInt = O_RDONLY

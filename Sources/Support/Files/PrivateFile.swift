@@ -6,12 +6,12 @@ public struct PrivateFile: Sendable {
     private let trust: Folder.Trust
     private let followsLink: Bool
 
-    /// Creates a description of a file without touching it.
+    /// Creates a description of a file without touching the file.
     /// - Parameters:
     ///   - path: The file, which need not exist.
     ///   - trust: The owners whose file and folder may be used.
-    ///   - followsLink: Whether the path may be a link. If so, the destination of the link is read
-    ///     and replaced, and the link stays. If false, a link is rejected.
+    ///   - followsLink: If true and the path is a link, the destination of the link is read and
+    ///     replaced, and the link stays. If false, a link is rejected.
     public init(_ path: String, trust: Folder.Trust = .any, followsLink: Bool = true) {
         self.path = path
         self.trust = trust
@@ -43,7 +43,6 @@ public struct PrivateFile: Sendable {
             let place = try place()
             try place.folder.checkFile(place.name)
         } catch let fault as FileFault where fault.code == ENOENT {
-            // The folder will be created later.
         }
     }
 
@@ -67,7 +66,7 @@ public struct PrivateFile: Sendable {
 
     /// Removes temporary files of processes that were killed while they wrote this file.
     ///
-    /// Call it when the file is opened, while no call waits.
+    /// Call this method when the file is opened, while no call waits.
     public func removeLeftovers() {
         guard let place = try? place(), let names = try? place.folder.names() else { return }
         for name in names where Self.isTemporary(name, of: place.name) {
@@ -114,7 +113,7 @@ public struct PrivateFile: Sendable {
 
     // MARK: Links
 
-    // Returns the folder that contains the file, or would contain it, and the name in that folder.
+    // Returns the folder of the file, which may be missing, and the file's name in the folder.
     private func place() throws -> (folder: Folder, name: String) {
         var path = path
         for _ in 0..<Self.maxLinks {
@@ -144,10 +143,9 @@ public struct PrivateFile: Sendable {
 
 // The destination of metrics may be any kind of file.
 extension PrivateFile {
-    /// Writes like ``write(_:)``, or directly into a file that is not regular: a device, a pipe, a
-    /// link.
+    /// Writes like ``write(_:)``, or directly into a device, a pipe or a link.
     ///
-    /// Never blocks: a pipe without a reader, or with a reader that does not read, is an error.
+    /// Never blocks. A pipe whose reader is missing or does not read is an error.
     public static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
@@ -171,7 +169,7 @@ extension PrivateFile {
     }
 }
 
-// Not a method, because a method of the type has the name of the system's function.
+// A method of the type would hide the system's function, so this is no method.
 /// Writes all bytes at the position of a descriptor.
 public func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in

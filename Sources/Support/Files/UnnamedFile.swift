@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An open file that is read and written at positions.
-///
-/// A temporary file has no name and disappears when its descriptor is closed.
+/// An open file that is read and written at positions; a temporary file has no name and disappears
+/// when its descriptor is closed.
 public final class UnnamedFile: Sendable {
     private let descriptor: CInt
 
@@ -35,35 +34,35 @@ public final class UnnamedFile: Sendable {
         UnnamedFile(descriptor: try folder.openFile(name, O_RDONLY))
     }
 
-    /// Opens a file for ``append(_:)``, and creates it with mode 0600 if it is missing.
+    /// Opens a file for ``append(_:)``, and creates the file with mode 0600 if it is missing.
     ///
-    /// A FIFO without a reader is refused, because opening it would wait for one.
+    /// A FIFO without a reader is refused, because opening the FIFO would wait for a reader.
     public static func appending(to path: String) throws -> UnnamedFile {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw FileFault("open the file") }
-        // From here on a write may block.
+        // After this line, a write may block.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         return UnnamedFile(descriptor: descriptor)
     }
 
-    /// Writes all bytes at the end of a file that was opened for it.
+    /// Writes all bytes at the end of a file of ``appending(to:)``.
     public func append(_ data: Data) throws { try writeDirectly(data, to: descriptor) }
 
-    /// Returns the size of a file, following links, or nil if it is not a regular file.
+    /// Returns the size of a regular file, following links, or nil if the file is not regular.
     public static func size(ofRegular path: String) throws -> Int64? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw FileFault("read the file") }
         return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil
     }
 
-    /// Returns whether a path is a folder, following links, or nil if nothing is there.
+    /// Returns whether a path is a folder, following links, or nil if the path does not exist.
     public static func isFolder(_ path: String) -> Bool? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFDIR : nil
     }
 
-    /// Takes over an open descriptor, and closes it at the end.
+    /// Takes over an open descriptor, and closes the descriptor at the end.
     public init(descriptor: CInt) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
@@ -73,9 +72,7 @@ public final class UnnamedFile: Sendable {
         try writeWhole(data, to: descriptor, at: offset, action: "write a temporary file")
     }
 
-    /// Reads up to the size of the buffer at a position.
-    ///
-    /// Returns 0 at the end of the file.
+    /// Reads up to the size of the buffer at a position; returns 0 at the end of the file.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         while true {
             let got = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
@@ -84,9 +81,7 @@ public final class UnnamedFile: Sendable {
         }
     }
 
-    /// Reads up to a number of bytes at a position.
-    ///
-    /// Returns empty data at the end of the file.
+    /// Reads up to a number of bytes at a position; returns no bytes at the end of the file.
     public func read(upToCount count: Int, at offset: Int64) throws -> Data {
         var data = Data(count: count)
         let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
@@ -98,6 +93,5 @@ public final class UnnamedFile: Sendable {
 }
 
 #if os(Linux)
-// The macro O_TMPFILE is not imported; this is its value in the kernel's ABI.
 private let unnamedFlag: CInt = 0o20000000 | O_DIRECTORY
 #endif

@@ -3,28 +3,25 @@
 /// The compression function of a hash function with blocks of 64 bytes.
 ///
 /// Users hash uploads in builds without optimization too. To be fast there, the functions use
-/// pointers and words instead of arrays and ranges, and their loops contain no calls. Without
-/// optimization, 60 MB take one second instead of eight; with it, half of the time.
+/// pointers and words instead of arrays and ranges, and their loops contain no calls. The time for
+/// 60 MB without optimization falls from eight seconds to one, and with optimization to a half.
 protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { get }
 
     init()
 
-    /// Processes blocks, as many as the buffer has.
     mutating func compress(_ blocks: UnsafeRawBufferPointer)
 
     /// The digest after the last block.
     var digest: [UInt8] { get }
 }
 
-/// A hash function with blocks of 64 bytes and the padding that MD5 and SHA-256 share.
 struct BlockHash<Compression: BlockCompression>: Sendable {
     private var compression = Compression()
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
 
-    /// Adds bytes to the message.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         count &+= UInt64(bytes.count)
         var position = 0
@@ -42,7 +39,6 @@ struct BlockHash<Compression: BlockCompression>: Sendable {
         unsafe pending += bytes[end...]
     }
 
-    /// Returns the digest of all bytes added so far.
     consuming func finalize() -> Data {
         let bits = count &* 8
         pending.append(0x80)

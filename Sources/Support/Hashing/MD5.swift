@@ -27,7 +27,6 @@ public struct MD5: Sendable {
     public func finalize() -> Data { hash.finalize() }
 }
 
-/// The compression function of MD5.
 struct MD5Compression: BlockCompression {
     private var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]
 

@@ -19,7 +19,7 @@ public struct SHA1: Sendable {
     }
 }
 
-/// The compression function of SHA-1, written for reading, because its messages are short.
+/// Written for reading, not for speed, because its messages are short.
 struct SHA1Compression: BlockCompression {
     private var state: [UInt32] = [
         0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0,

@@ -9,9 +9,7 @@
 /// ```
 ///
 /// A gate that signs requests takes the hash of a body with `digest(of: request.body)`, which
-/// `TurnpikeCore` adds, and signs it with ``HMACSHA256``.
-///
-/// Provided here because neither Foundation on Linux nor the C library has it.
+/// `TurnpikeCore` adds, and signs the hash with ``HMACSHA256``. Foundation on Linux has no SHA-256.
 public struct SHA256: Sendable {
     private var hash = BlockHash<SHA256Compression>()
 
@@ -27,21 +25,19 @@ public struct SHA256: Sendable {
         return hash.finalize()
     }
 
-    /// Adds bytes to the message; how a message is cut into portions does not matter.
+    /// Adds bytes to the message, in portions of any size.
     public mutating func update(_ data: Data) {
         unsafe data.withUnsafeBytes { unsafe hash.update($0) }
     }
 
-    /// Adds the bytes of a buffer to the message.
     mutating func update(_ bytes: UnsafeRawBufferPointer) { unsafe hash.update(bytes) }
 
     /// Returns the digest of all bytes added so far: 32 bytes.
     ///
-    /// More bytes may be added afterwards; the next digest then covers the longer message.
+    /// If bytes are added afterwards, the next digest covers the longer message.
     public func finalize() -> Data { hash.finalize() }
 }
 
-/// The compression function of SHA-256.
 struct SHA256Compression: BlockCompression {
     private var state: [UInt32] = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
@@ -146,8 +142,7 @@ struct SHA256Compression: BlockCompression {
 extension SHA256 {
     /// Returns the digest of a file's content, of any size.
     ///
-    /// The file is read to its end in portions of 64 KiB, on a thread that may block, so that
-    /// neither memory nor the threads of other tasks are used up.
+    /// The file is read in portions of 64 KiB, on a thread that may block.
     /// - Parameter url: A regular file; a symbolic link is followed.
     /// - Returns: 32 bytes.
     /// - Throws: ``FileFault`` if the file cannot be read or is no regular file, or
@@ -201,10 +196,9 @@ extension SHA256 {
 /// }
 /// ```
 ///
-/// To cover the content too, sign its digest, `SHA256.digest(of: request.body)` (see ``SHA256``). The
-/// gate is then a `RequestAdapter`, because reading a file or a stream waits.
-///
-/// Provided here because neither Foundation on Linux nor the C library has it.
+/// To cover the content too, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``).
+/// The gate is then a `RequestAdapter`, because reading a file or a stream waits. Foundation on
+/// Linux has no HMAC.
 public enum HMACSHA256 {
     /// Returns the authentication code of a message.
     /// - Parameters:
@@ -220,7 +214,7 @@ public enum HMACSHA256 {
 
     /// Whether a code is valid for a message, for a server that checks signatures of clients.
     ///
-    /// The time depends only on the lengths, and never on the place of the first different byte.
+    /// The time depends only on the lengths, and never on the position of the first different byte.
     /// The time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.

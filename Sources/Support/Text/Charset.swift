@@ -6,9 +6,8 @@ public enum Charset {
     /// An encoding that the C library's iconv supports, but `FoundationEssentials` does not.
     case library(String)
 
-    /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace.
-    ///
-    /// Returns nil if this library or the system's C library does not know the encoding.
+    /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace; nil if
+    /// neither this library nor the system's C library knows the encoding.
     public init?(label: String) {
         let name = Self.name(of: Grammar.trimmed(label).lowercased())
         switch name {
@@ -66,7 +65,6 @@ public enum Charset {
         }
     }
 
-    // The size of a code unit in bytes.
     private static func unitBytes(_ encoding: String.Encoding) -> Int {
         switch encoding {
         case .utf16, .utf16LittleEndian, .utf16BigEndian: 2
@@ -99,8 +97,7 @@ public enum Charset {
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
                 if result == .max || sourceLeft > 0 { return nil }
-                // Flushes a last letter that was held back because a combining mark could have
-                // followed.
+                // Flushes a last letter that was held back for a possible combining mark.
                 let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
                 return rest == .max ? nil : output.count - targetLeft
             }
@@ -116,9 +113,9 @@ public enum Charset {
 extension Charset {
     /// Returns the encoding name for a label in lower case, or the label itself if it is no alias.
     ///
-    /// The labels are those of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
-    /// of the IANA registry. As in that standard, `gb2312` and `euc-kr` mean the larger encodings
-    /// that servers send under these names.
+    /// The aliases are labels of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
+    /// of the IANA registry. As in the WHATWG standard, `gb2312` and `euc-kr` mean the larger
+    /// encodings that servers send under these names.
     static func name(of label: String) -> String {
         if let name = names[label] { return name }
         for prefix in ["iso8859-", "iso_8859-", "iso8859"] {

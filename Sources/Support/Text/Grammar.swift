@@ -2,7 +2,7 @@
 
 /// Character rules of RFC 9110 §5.6 that several message types share.
 ///
-/// The tests of single bytes can be inlined into other modules, whose innermost loops use them.
+/// The tests of single bytes are inlinable, because innermost loops of other modules use them.
 public enum Grammar {
     /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
     public static func isToken(_ text: String) -> Bool {
@@ -92,7 +92,7 @@ public enum Grammar {
         return areSame(left, right)
     }
 
-    // Both must have the same number of bytes.
+    // Both sequences must have the same number of bytes.
     private static func areEqualIgnoringCase(
         _ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>
     ) -> Bool {
@@ -234,7 +234,7 @@ extension String {
 }
 
 extension UnsafeRawBufferPointer {
-    // Both must have the same number of bytes.
+    // Both buffers must have the same number of bytes.
     fileprivate func isSame(as other: UnsafeRawBufferPointer) -> Bool {
         guard let start = baseAddress, let other = other.baseAddress else { return true }
         return unsafe memcmp(start, other, count) == 0
@@ -256,7 +256,7 @@ public struct CookieItem: Sendable, Hashable {
         }
     }
 
-    /// Returns all pieces of a line, including empty ones.
+    /// Returns all pieces of a line, including empty pieces.
     ///
     /// In a `Set-Cookie` line the first piece is the cookie and the others are its attributes.
     /// - Parameters:

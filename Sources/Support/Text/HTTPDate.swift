@@ -5,8 +5,8 @@ public enum HTTPDate {
     /// Parses any of the three formats: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
     /// 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`.
     ///
-    /// A text that differs from them in more than the case of letters is not a date: a cache must treat
-    /// a malformed `Expires` as past (RFC 9111 §5.3).
+    /// A text that differs from these formats in more than the case of letters is not a date: a
+    /// cache must treat a malformed `Expires` as past (RFC 9111 §5.3).
     /// - Parameters:
     ///   - text: The text; surrounding whitespace is ignored.
     ///   - now: The current time, for interpreting two-digit years.
@@ -84,7 +84,6 @@ public enum HTTPDate {
         return Date(timeIntervalSince1970: Double(days * 86_400 + time))
     }
 
-    /// The text of a date and a read position.
     private struct Form {
         let bytes: [UInt8]
         private var position = 0
@@ -96,14 +95,14 @@ public enum HTTPDate {
         // The next byte, in lower case.
         private var next: UInt8? { isAtEnd ? nil : Grammar.lowercased(bytes[position]) }
 
-        /// Consumes letters and returns their number.
+        /// Skips letters and returns their number.
         mutating func letters() -> Int {
             let start = position
             while let next, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next) { position += 1 }
             return position - start
         }
 
-        /// Consumes a text, passed in lower case, if it comes next.
+        /// Skips a text, passed in lower case, if the text is next.
         mutating func take(_ text: StaticString) -> Bool {
             let count = text.utf8CodeUnitCount
             guard position + count <= bytes.count else { return false }
@@ -118,7 +117,7 @@ public enum HTTPDate {
             return isNext
         }
 
-        /// Consumes a number with exactly this many digits.
+        /// Reads a number with exactly this many digits.
         mutating func number(_ digits: Int) -> Int64? {
             var value: Int64 = 0
             for _ in 0..<digits {
@@ -133,7 +132,7 @@ public enum HTTPDate {
             lowercasedMonths.firstIndex { take($0) }.map { Int64($0 + 1) }
         }
 
-        /// Consumes a time of day and returns it in seconds; second 60 is a leap second.
+        /// Reads a time of day and returns it in seconds; second 60 is a leap second.
         mutating func time() -> Int64? {
             guard let hour = number(2), take(":"), let minute = number(2), take(":"),
                 let second = number(2), hour < 24, minute < 60, second <= 60
@@ -169,7 +168,7 @@ public enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
     }
 
-    // Two digits.
+    // Appends two digits.
     private static func append(_ value: Int64, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "0") + UInt8(value / 10))
         text.append(UInt8(ascii: "0") + UInt8(value % 10))

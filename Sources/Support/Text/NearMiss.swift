@@ -23,10 +23,7 @@ public enum NearMiss {
         name.utf8.prefix(maxLength).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Returns the edit distance of two texts, counting a swap of neighbours as one edit (optimal
-    /// string alignment).
-    ///
-    /// Returns nil above the limit.
+    /// Returns the edit distance (optimal string alignment), or nil above the limit.
     private static func distance(_ left: [UInt8], _ right: [UInt8], upTo limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var before: [Int] = []
@@ -42,8 +39,8 @@ public enum NearMiss {
                 row.append(best)
                 least = min(least, best)
             }
-            // The minimum of each row is at most one above the minimum of the previous row. A swap
-            // reaches back two rows and costs one. So no later row can fall below the limit again.
+            // The minimum of a row is at most one above the previous minimum, and a swap spans two
+            // rows and costs one. So no later row can fall below the limit again.
             if least > limit + 1 { return nil }
             (before, last) = (last, row)
         }

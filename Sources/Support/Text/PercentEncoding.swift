@@ -20,12 +20,7 @@ public struct PercentEncoding: Sendable {
     /// The unreserved characters (RFC 3986 §2.3): safe in every part.
     public static let unreserved = PercentEncoding(alsoAllowing: "-._~")
 
-    /// For a query item.
-    ///
-    /// The unreserved characters stay, and so do `/` and `?`, which a query may contain without
-    /// encoding (RFC 3986 §3.4).
-    ///
-    /// Alamofire uses the same set.
+    /// For a query item: `/` and `?` stay too (RFC 3986 §3.4), as in Alamofire.
     public static let queryItem = PercentEncoding(alsoAllowing: "-._~/?")
 
     /// Whether a byte needs no encoding.
@@ -49,7 +44,7 @@ public struct PercentEncoding: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the text without percent-encoding, or nil if that is not UTF-8, or is cut short.
+    /// Returns the text without percent-encoding; nil if the text is truncated or not UTF-8.
     public static func decode(_ text: some StringProtocol) -> String? {
         bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
     }
@@ -121,8 +116,7 @@ public struct FormField: Hashable, Sendable {
 /// Parameter values in the extended notation (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
 public enum ExtendedValue {
     /// Decodes a value, without its language.
-    /// - Parameter text: The value with its character encoding: UTF-8, or ISO-8859-1, which older senders
-    ///   use.
+    /// - Parameter text: The value with its encoding: UTF-8, or the old ISO-8859-1.
     /// - Returns: The value, or nil if the text is not in this notation.
     public static func decode(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)

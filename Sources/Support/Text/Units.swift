@@ -2,8 +2,7 @@
 
 /// Numbers of bytes in text for people.
 public enum ByteCount {
-    /// Returns a number of bytes in the largest binary unit that it fills, to a tenth:
-    /// `512 bytes`, `100 KiB`, `1.5 MiB`.
+    /// Returns bytes in the largest binary unit with a whole part, to a tenth: `1.5 MiB`.
     public static func text(_ bytes: Int64) -> String {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
         if bytes < 1024 { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
@@ -27,11 +26,9 @@ extension Duration {
 
     /// The duration for people, with three significant digits and all whole seconds: `312 µs`,
     /// `12.5 ms`, `1.42 s`, `2662 s`.
-    ///
-    /// Errors, logs, traces and findings all use this form.
     public var text: String {
         let (whole, rest) = components
-        // Exact in picoseconds, so that no limit below is missed by a rounding.
+        // Exact in picoseconds, so that rounding crosses no limit below.
         let (seconds, micros) = (whole.magnitude, Double(rest.magnitude / 1_000_000) / 1e6)
         let sign = self < .zero ? "-" : ""
         if seconds == 0 {
@@ -44,7 +41,7 @@ extension Duration {
         return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    // `String(format:)` is not used, because it depends on the locale.
+    // `String(format:)` depends on the locale.
     private static func digits(_ value: Double) -> String {
         let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A heap of timers, ordered by due time and then by creation.
+/// A binary heap of timers, ordered by due time and then by creation.
 ///
-/// It is a binary heap. Each timer knows its position, so that cancelling it needs no search. Times
-/// are nanoseconds of the owner's clock. The owner guards the heap with a lock.
+/// Each timer knows its position, so that cancelling it needs no search. Times are nanoseconds of
+/// the owner's clock. The owner guards the heap with a lock.
 public struct TimerHeap {
     /// The owner of a heap, which guards it with a lock.
     public protocol Owner: AnyObject, Sendable {
@@ -11,9 +11,7 @@ public struct TimerHeap {
         func cancel(_ timer: Timer)
     }
 
-    /// The handler of a timer.
-    ///
-    /// Swift wraps a closure again each time a generic function returns it. This struct avoids that.
+    /// A timer's handler; a struct, because generic functions wrap each closure that they return.
     public struct Action: Sendable {
         fileprivate let run: @Sendable () -> Void
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate that receives one measurement for each pass, once the response body has ended.
+/// A gate that receives one measurement for each request, once the response body has ended.
 public protocol MetricsRecorder: Gate {
-    /// Records a pass.
+    /// Records a measurement.
     func record(_ measurement: CallMeasurement)
 
-    /// Receives the request of a pass that begins, for example to count the active passes.
+    /// Receives a request on its way in, for example to count the active requests.
     ///
-    /// One call of ``record(_:)`` follows each call of this method.
+    /// For each call of this method, the framework later calls ``record(_:)`` once.
     func passBegins(_ request: Request)
 }
 

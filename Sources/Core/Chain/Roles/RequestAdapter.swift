@@ -9,9 +9,8 @@
 /// }
 /// ```
 ///
-/// Inside a retry, the adapter runs for each attempt; inside a redirect, it runs for each hop. An
-/// adapter that never waits should conform to ``SynchronousRequestAdapter``, which avoids an
-/// asynchronous call.
+/// Inside a retry, the adapter runs for each attempt; inside a redirect, for each request. An
+/// adapter that never waits should be a ``SynchronousRequestAdapter``, which costs less.
 public protocol RequestAdapter: Gate {
     /// Changes a request, or throws to fail the call.
     func adapt(_ request: inout Request, context: Context) async throws

@@ -2,23 +2,21 @@
 
 /// A gate that receives the events of its part of the chain, in order.
 ///
-/// Events are redacted before they arrive. The logger must not block. A logger that writes its
-/// events should use a queue.
+/// Events arrive redacted. The logger must not block; to write events, it should use a queue.
 public protocol RequestLogger: Gate {
     /// Receives an event.
     func log(_ event: CallEvent)
 
     /// The number of bytes of content that events may show; 0 by default.
     ///
-    /// It applies to request content in memory, and to response content that the caller reads.
+    /// Events show request content in memory, and response content that the caller reads.
     var peekBytes: Int { get }
 
-    /// Returns the logger that receives the events of one pass, or nil for this logger.
+    /// Returns the logger for the events of one request, or nil (the default) for this logger.
     ///
-    /// The method is called when a request reaches the gate, in the task of its caller and before
-    /// the first event. Later events may arrive in other tasks: the task that reads the body, or
-    /// the task that drops it. If a logger needs task-local values of the caller, it returns a
-    /// logger that holds them. The default is nil.
+    /// Called when a request reaches the gate, in the task of its caller and before the first
+    /// event. Later events may arrive in other tasks, which read or drop the body. If a logger
+    /// needs task-local values of the caller, it returns a logger that holds them.
     func loggerForPass() -> (any RequestLogger)?
 }
 

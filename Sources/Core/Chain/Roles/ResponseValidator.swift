@@ -10,14 +10,11 @@
 /// }
 /// ```
 ///
-/// The framework discards the body of a rejected response. If the error is a ``ClientError`` with
-/// ``ClientError/Code/validation``, the error keeps the head and the beginning of the body. Inside
-/// a retry, a rejected status can be retried.
+/// The framework discards the body of a rejected response. A ``ClientError`` with the code
+/// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
+/// rejected status can be retried.
 public protocol ResponseValidator: Gate {
-    /// Whether a response is obviously acceptable and needs no check.
-    ///
-    /// If true, ``validate(_:for:context:)`` is not called. The default is false:
-    /// ``validate(_:for:context:)`` checks every response.
+    /// Whether a response plainly needs no ``validate(_:for:context:)``; false by default.
     func accepts(_ response: Response, for request: Request, context: Context) -> Bool
 
     /// Returns to accept the response, or throws to reject it.

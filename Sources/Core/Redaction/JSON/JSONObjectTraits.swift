@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The facts about a JSON object that its members state about other members.
+/// What the members of a JSON object reveal about other members of the object.
 struct JSONObjectTraits {
-    /// The fact that the value of a member states about other members.
+    /// What the value of a member reveals about other members.
     enum Telling {
         case nothing
         /// The value is the name of another value: `"name": "password"`.
@@ -17,9 +17,7 @@ struct JSONObjectTraits {
         case version
     }
 
-    /// Whether a member states that another member is a secret.
-    ///
-    /// True if the text was truncated before such a member could appear.
+    /// Whether a member makes another member a secret, or could do so in the text that was cut off.
     private(set) var namesSecret = false
     private var pathNamesSecret = false
     private var isKey = false
@@ -28,7 +26,7 @@ struct JSONObjectTraits {
     private var hasName = false
     private var hasKind = false
     private var isOfKubernetes = false
-    // The object that contains this one in an array.
+    // The object that has an array with this object.
     private let list: Int32?
 
     init(list: Int32?) { self.list = list }
@@ -44,7 +42,6 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Records the presence of a member.
     mutating func note(_ told: Telling) {
         switch told {
         case .keyType: isKey = true
@@ -53,7 +50,6 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Records the text of a member.
     mutating func note(_ told: Telling, text: ArraySlice<UInt8>, _ redaction: Redaction) {
         switch told {
         case .name:
@@ -82,13 +78,11 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Whether the value of a member is a secret because of the other members.
     func hides(_ name: [UInt8], of objects: [JSONObjectTraits]) -> Bool {
         if namesSecret, SecretNames.isValueOfAnother(name) { return true }
         if pathNamesSecret, name.elementsEqual("value".utf8) { return true }
         if isKey, SecretNames.isPrivatePartOfKey(name) { return true }
         guard name.elementsEqual("data".utf8) else { return false }
-        // The items of a list do not repeat the kind of the list.
         return isSecretOfKubernetes || list.map { objects[Int($0)].isListOfSecrets } == true
     }
 }

@@ -2,9 +2,7 @@
 
 import TurnpikeSupport
 
-/// Copies JSON texts.
-///
-/// Hides the values of members with secret names, and the secrets in all other strings.
+/// Copies JSON texts without the values of secret members and without the secrets in strings.
 struct JSONRedactor {
     private let bytes: [UInt8]
     private let pass: RedactionPass
@@ -13,10 +11,6 @@ struct JSONRedactor {
     private var copied = 0
     private var token = 0
 
-    /// - Parameters:
-    ///   - bytes: The text in UTF-8.
-    ///   - isCut: Whether the text was truncated.
-    ///   - pass: The rules, and the record of found secrets.
     /// - Returns: The redacted text; for display, the readable part of a broken text.
     /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     static func redacted(
@@ -117,7 +111,6 @@ struct JSONRedactor {
         if let shown = pass.value(plain) { replace(range, with: Self.literal(shown)) }
     }
 
-    // Whether a number is a secret that was learned elsewhere.
     private func isKnown(_ range: Range<Int>) -> Bool {
         var isKnown = false
         pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
@@ -141,8 +134,7 @@ struct JSONRedactor {
 
     // MARK: Hidden values
 
-    // Hides the value at the current token. For display, an object or array becomes one mark. In a
-    // record, each leaf keeps its kind.
+    // For display, an object or array becomes one mark; in a record, each value keeps its kind.
     private mutating func hideValue() {
         let first = token
         var depth = 0
@@ -173,7 +165,7 @@ struct JSONRedactor {
 
     // MARK: Spelling
 
-    /// Returns the string with its escapes resolved, or unchanged if one of its escapes is invalid.
+    /// Returns the string without its escapes, or unchanged if one of the escapes is invalid.
     static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
         guard literal.contains(UInt8(ascii: "\\")) else { return Array(literal) }
         var text: [UInt8] = []

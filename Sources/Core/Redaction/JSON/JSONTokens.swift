@@ -4,9 +4,8 @@ import TurnpikeSupport
 
 /// The tokens of one or more JSON texts (RFC 8259), read strictly up to the end or the first fault.
 ///
-/// ``JSONParser`` builds values from one complete text and drops their positions. A redactor needs
-/// the positions, and must accept truncated texts, several texts in a row, and any depth of
-/// nesting.
+/// A redactor needs the positions of the tokens, which ``JSONParser`` drops, and must accept
+/// truncated texts, several texts in a row, and any depth of nesting.
 struct JSONTokens {
     enum Kind: UInt8 {
         case beginObject, endObject, beginArray, endArray, name, string, number, word
@@ -16,23 +15,18 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// For the start of an object: its number.
-        ///
-        /// For a name: the number of its object. Otherwise 0.
+        /// For a token that starts an object or is a name: the object's index in `objects`; else 0.
         let object: Int32
     }
 
-    /// The reason why reading ended.
     enum End: Equatable {
         case finished
-        /// The text ends within a value.
         case cut
         case broken(at: Int, String)
     }
 
     private(set) var tokens: [Token] = []
     private(set) var end = End.finished
-    /// For each object, the facts that its members state about other members.
     private(set) var objects: [JSONObjectTraits] = []
 
     private enum Expected {
@@ -46,9 +40,6 @@ struct JSONTokens {
     private var stack: [Int32?] = []
     private var told = JSONObjectTraits.Telling.nothing
 
-    /// - Parameters:
-    ///   - bytes: The text in UTF-8.
-    ///   - redaction: Decides which names belong to secrets.
     init(_ bytes: [UInt8], _ redaction: Redaction) {
         self.bytes = bytes
         self.redaction = redaction
@@ -157,7 +148,7 @@ struct JSONTokens {
         return behindValue
     }
 
-    // The object that the enclosing array is a member of.
+    // The object that has the enclosing array as a member.
     private var listObject: Int32? {
         guard stack.count >= 2, case .some(nil) = stack.last else { return nil }
         return stack[stack.count - 2]

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// A text with some levels of escapes removed, and the position of each of its bytes in the source.
+/// A text without some levels of escapes, and the position of each of its bytes in the source.
 ///
 /// A URL in the query of a URL in a JSON string is escaped three times. Each level is searched as a
 /// separate text, and found secrets are hidden in the source.
@@ -16,13 +16,11 @@ struct EscapeDecoder {
         let source: Int
     }
 
-    /// Creates the spelling of the source itself.
     init(_ source: [UInt8]) {
         bytes = source
         joints = []
     }
 
-    /// Returns the range of the source that a range of this text comes from.
     func source(of range: Range<Int>) -> Range<Int> {
         origin(of: range.lowerBound)..<origin(of: range.upperBound)
     }
@@ -42,16 +40,12 @@ struct EscapeDecoder {
         return low
     }
 
-    /// How many levels of escapes are removed.
-    ///
-    /// Words that are still escaped after the last level are hidden.
+    /// The maximum number of removed levels; words that are still escaped afterwards are hidden.
     static let maxLevels = 6
 
     // MARK: Other spellings
 
-    /// Returns the text without one level of escapes, or nil if it has none.
-    ///
-    /// In text of any format, `%2F`, `\/`, `\u002f`, `&#47;` and similar escapes are removed.
+    /// Returns the text without one level of escapes (`%2F`, `\/`, `\u002f`, `&#47;`), or nil.
     func unescaped() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
@@ -68,8 +62,7 @@ struct EscapeDecoder {
         return copy.finished()
     }
 
-    /// Returns the text without zero bytes, or nil if it has none: turns ASCII in UTF-16 into
-    /// ASCII.
+    /// Turns ASCII in UTF-16 into ASCII: removes the zero bytes, or returns nil if there are none.
     func withoutZeros() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
@@ -82,8 +75,7 @@ struct EscapeDecoder {
         return copy.finished()
     }
 
-    /// Returns the text without line breaks and the spaces after them, or nil if it has none: joins
-    /// the lines of base64.
+    /// Removes line breaks and the spaces after them, as in base64; nil if there are none.
     func withoutLineEnds() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
@@ -99,7 +91,6 @@ struct EscapeDecoder {
         return copy.finished()
     }
 
-    // Builds another text from parts of the original.
     private struct Copy {
         private let original: EscapeDecoder
         private var text: [UInt8] = []
@@ -113,7 +104,6 @@ struct EscapeDecoder {
             copied = range.upperBound
         }
 
-        // Each byte of a multi-byte character maps to the position of the escape.
         mutating func replace(_ range: Range<Int>, with escape: Escape) {
             leaveOut(range)
             let source = original.origin(of: range.lowerBound)
@@ -165,7 +155,6 @@ struct EscapeDecoder {
         byte == UInt8(ascii: "%") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "&")
     }
 
-    /// Hides the words that are still escaped after the last level.
     func hidePacked(in marks: inout SecretMarks) {
         var start = 0
         for end in 0...bytes.count where end == bytes.count || SecretScanner.isBoundary(bytes[end])
@@ -176,7 +165,6 @@ struct EscapeDecoder {
         }
     }
 
-    /// Returns bytes without one level of escapes, or nil if they have none.
     static func unescaped(_ bytes: [UInt8]) -> [UInt8]? { EscapeDecoder(bytes).unescaped()?.bytes }
 }
 

@@ -4,7 +4,6 @@ import TurnpikeSupport
 
 /// Skips the bytes that have no meaning for a ``SecretScanner``: most bytes of a text.
 struct Prefilter: Sendable {
-    /// Flags for bytes.
     enum Kind {
         /// Part of a word: an ASCII letter or digit.
         static let word: UInt8 = 1
@@ -30,13 +29,11 @@ struct Prefilter: Sendable {
         return kind
     }
 
-    /// Stops at everything that may begin a secret.
     static let all = Prefilter(
         stops: Kind.sign, tellsSpoken: true,
         beginnings: TokenHeuristic.beginnings + SecretScanner.beginningsOfSchemes
             + SecretScanner.beginningsOfWords + SecretScanner.beginningsOfPacked)
 
-    /// Stops at everything that may begin a secret with a recognisable form.
     static let looks = Prefilter(
         stops: Kind.hyphen, tellsSpoken: false, beginnings: TokenHeuristic.beginnings)
 
@@ -55,12 +52,7 @@ struct Prefilter: Sendable {
         self.beginnings = beginnings
     }
 
-    /// Returns the next position that may matter, or the end.
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - start: The position to begin at. A word there is assumed to be complete.
-    ///   - stopsAtBoundary: Whether the end of a word matters.
-    /// - Returns: The position.
+    /// Returns the next position that may matter, or the end; `start` must not be within a word.
     func next(in bytes: [UInt8], from start: Int, stopsAtBoundary: Bool) -> Int {
         let stops = stopsAtBoundary ? stops | Kind.boundary : stops
         return unsafe Self.kinds.withFlags(bytes) { text, count, kinds in
@@ -94,11 +86,7 @@ struct Prefilter: Sendable {
         }
     }
 
-    /// Whether a text cannot contain a secret, however it is decoded.
-    /// - Parameters:
-    ///   - text: The text, which is not a URL.
-    ///   - kinds: The combined flags of its bytes.
-    /// - Returns: Whether the text is plain.
+    /// Whether a text with these combined byte flags, which is no URL, cannot contain a secret.
     static func isPlain(_ text: [UInt8], _ kinds: UInt8) -> Bool {
         kinds & (Kind.sign | Kind.escape | Kind.lineEnd | Kind.zero) == 0
             && all.next(in: text, from: 0, stopsAtBoundary: false) == text.count
@@ -107,8 +95,8 @@ struct Prefilter: Sendable {
 
 /// Flags for each byte value, and searches that use them.
 ///
-/// Content of many mebibytes is searched here. In debug builds, each array access is a call; a
-/// pointer access costs a fifth.
+/// In debug builds, an array access is a call, and a pointer access costs a fifth of it. The
+/// searches must be fast, because content may have many mebibytes.
 struct ByteTable: Sendable {
     private let flags: [UInt8]
 
@@ -117,7 +105,6 @@ struct ByteTable: Sendable {
 
     subscript(byte: UInt8) -> UInt8 { flags[Int(byte)] }
 
-    /// Returns the first position at or after `start` whose byte has a flag of `mask`, or the end.
     func first(_ mask: UInt8 = 1, in bytes: [UInt8], from start: Int = 0) -> Int {
         unsafe withFlags(bytes) { text, count, flags in
             var place = start
@@ -126,7 +113,6 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// The flags of all bytes, combined.
     func union(of bytes: [UInt8]) -> UInt8 {
         unsafe withFlags(bytes) { text, count, flags in
             var union: UInt8 = 0
@@ -139,9 +125,7 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// Runs a search over bytes and flags.
-    ///
-    /// The closure must check its own bounds.
+    /// Runs a search over bytes and flags; the closure must check its own bounds.
     @inline(__always)
     func withFlags<Result>(
         _ bytes: [UInt8],

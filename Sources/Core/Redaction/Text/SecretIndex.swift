@@ -3,18 +3,14 @@
 import TurnpikeSupport
 
 /// The known secrets; the cost of a search does not depend on their number.
-///
-/// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
 struct SecretIndex: Sendable {
-    // The index is a trie of bytes. At each position of a text, the search follows the trie for at
-    // most `depthLimit` bytes, and stops earlier at a secret. After a match, the search continues
-    // behind the match.
+    // The index is a trie of bytes. A search follows the trie for at most `depthLimit` bytes, or to
+    // the end of a secret, and continues behind a match.
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
     }
 
-    /// The places where a secret counts as found.
     enum Reach: UInt8, Comparable {
         /// Only as a separate word, because a short secret could be part of any longer word.
         case words = 1
@@ -29,7 +25,6 @@ struct SecretIndex: Sendable {
     private var beginnings: [Bool] = []
     /// Whether the limit was reached, so that later secrets may stay visible.
     private(set) var isFull = false
-    /// A number that grows with each secret.
     private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
@@ -42,16 +37,13 @@ struct SecretIndex: Sendable {
 
     // MARK: Adding
 
-    /// Adds the secrets that a pass has found.
-    ///
-    /// The secrets of a recording are afterwards found in base64 too.
+    /// Adds the secrets that `pass` has found; secrets of a recording are added in base64 too.
     mutating func insert(_ pass: RedactionPass) {
         for (secret, reach) in pass.found {
             insert(secret, reach, inBase64: pass.purpose == .record)
         }
     }
 
-    /// Adds all secrets of another index.
     mutating func formUnion(_ other: SecretIndex) {
         let parents = Dictionary(uniqueKeysWithValues: other.edges.map { ($1, $0) })
         isFull = isFull || other.isFull
@@ -69,7 +61,7 @@ struct SecretIndex: Sendable {
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
-    /// Base64 adds many spellings. They are worth their cost for recordings, but not for log lines.
+    /// The many spellings in base64 are worth their cost for recordings, but not for log lines.
     mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {
@@ -109,8 +101,8 @@ struct SecretIndex: Sendable {
         version += 1
     }
 
-    // Returns the digits of a secret within base64 of a longer text, for each of the three possible
-    // alignments. The outer digits are left out because they depend on the neighbouring bytes.
+    // Returns the digits of a secret within base64 of a longer text, for the three alignments,
+    // without the outer digits, which depend on the neighbouring bytes.
     private static func base64Cores(of secret: [UInt8]) -> Set<[UInt8]> {
         var cores: Set<[UInt8]> = []
         for offset in 0..<3 {
@@ -132,7 +124,6 @@ struct SecretIndex: Sendable {
 
     // MARK: Searching
 
-    /// Whether a text contains one of the secrets, escaped or not.
     func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0
@@ -147,12 +138,7 @@ struct SecretIndex: Sendable {
         return isFound
     }
 
-    /// Finds the secrets in a text.
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - isCut: Whether the text was truncated, perhaps within a secret.
-    ///   - work: Counts the steps.
-    ///   - found: Receives the range of each secret.
+    /// Calls `found` with the range of each secret in a text, and adds the steps to `work`.
     func search(
         _ bytes: [UInt8], isCut: Bool, work: inout Int, found: (Range<Int>) -> Void
     ) {
@@ -172,7 +158,6 @@ struct SecretIndex: Sendable {
         }
     }
 
-    // Returns the next position at which a secret may begin, or the last byte.
     private func next(in bytes: [UInt8], from start: Int) -> Int {
         unsafe bytes.withUnsafeBufferPointer { text in
             unsafe beginnings.withUnsafeBufferPointer { beginnings in

@@ -10,10 +10,7 @@ enum SecretNames {
         name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
     }
 
-    /// Whether a name contains a word for a secret.
-    ///
-    /// Names that only describe a secret, such as `token_type` or `password_expires_at`, do not
-    /// count.
+    /// Whether a name contains a word for a secret and does not only describe one (`token_type`).
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
         let name = folded(name)
@@ -23,8 +20,7 @@ enum SecretNames {
         return !describing.contains { name.hasSuffix($0) }
     }
 
-    // A quick check by the first three letters of each word. The check runs for every name in every
-    // printed text, and few names pass.
+    // A quick check by three letters of each word, for every name in every printed text.
     private static func mayHoldSecretWord(_ name: some Sequence<UInt8>) -> Bool {
         var last: UInt32 = 0
         for byte in name where Grammar.isAlphanumeric(byte) {
@@ -48,9 +44,7 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a short name belongs to a secret in queries and JSON.
-    ///
-    /// In prose, `code` and `key` have many meanings.
+    /// Whether a short name such as `code` belongs to a secret in queries and JSON.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
@@ -60,7 +54,6 @@ enum SecretNames {
         shortKeysInText.contains(name) { $0 < 0x80 }
     }
 
-    /// Whether the value of a header field is a secret.
     static func isHeader(_ name: String) -> Bool {
         isHeader(name.utf8)
     }
@@ -75,13 +68,12 @@ enum SecretNames {
         secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
-    /// Whether a name belongs to a count of tokens, as language models report it.
+    /// Whether a name belongs to a count of tokens, as language models report.
     static func isCount(_ name: some Sequence<UInt8>) -> Bool {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
 
-    /// Whether a member is an error code, such as `"code": "not_found"` or `"code": 404`, rather
-    /// than an authorization code.
+    /// Whether a member is an error code, such as `"code": 404`, and not an authorization code.
     static func isCodeOfError(
         _ name: some Sequence<UInt8>, _ value: some Collection<UInt8>
     ) -> Bool {
@@ -90,12 +82,10 @@ enum SecretNames {
                 || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
-    /// Whether the value of a name is the name of a sibling: `{"name": "password", "value": …}`.
     static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         naming.contains(name, where: Grammar.isAlphanumeric)
     }
 
-    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
     static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         valued.contains(name, where: Grammar.isAlphanumeric)
     }
@@ -164,7 +154,6 @@ enum SecretNames {
     /// Whether a word can end a name of several words: "API key", "verification code".
     static func endsName(_ word: some Sequence<UInt8>) -> Bool { lastWords.contains(word) }
 
-    /// Whether a word is the name of a code that people type, which is a short number.
     static func isTypedCode(_ word: some Sequence<UInt8>) -> Bool { typedCodes.contains(word) }
 
     private static let lastWords = WordSet("key code pin otp totp phrase")

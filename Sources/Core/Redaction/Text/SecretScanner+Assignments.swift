@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// Values after names: `password=…`, `"token": …`, `X-Api-Key: …`, `?sig=…`.
 extension SecretScanner {
-    /// Checks the name before the sign at the position, and hides the value after it.
+    /// Checks the name before the sign at the position, and hides the value after the sign.
     mutating func assignment() {
         guard let name = name(before: position) else { return }
         let sign = bytes[position]
@@ -27,7 +27,7 @@ extension SecretScanner {
         }
         let begin = value
         while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
-        // Skips a tab that an earlier printing has escaped.
+        // Skips an escaped tab; an earlier printing may have escaped the tab.
         if bytes[value...].starts(with: "\\u{9}".utf8) { value += 5 }
         pass.work += value - position
         guard value < bytes.count else { return }
@@ -134,7 +134,7 @@ extension SecretScanner {
         }
         // A scheme without a credential: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        // A list or an object is not prose. It is already scanned, so the scan continues after it.
+        // A list or an object is not prose, and its content is already scanned.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
         if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {
@@ -201,7 +201,6 @@ extension SecretScanner {
         return min(place, bytes.count)
     }
 
-    // Returns the end of a list or an object, or the end of the text.
     private func endOfNested(_ start: Int) -> Int {
         var depth = 0
         var place = start
@@ -220,7 +219,7 @@ extension SecretScanner {
         return bytes.count
     }
 
-    // Returns the end of a query item. A path parameter ends with its segment.
+    // Returns the end of a query item. A path parameter ends at the end of its path segment.
     private func endOfItem(_ start: Int) -> Int {
         let isParameter = isParameter
         return end(start, inQuery: !isParameter) { byte in
@@ -229,14 +228,12 @@ extension SecretScanner {
         }
     }
 
-    // Whether the current name follows a semicolon in a path.
     private var isParameter: Bool {
         var place = position
         while place > 0, Self.isOfName(bytes[place - 1]) { place -= 1 }
         return place > 0 && bytes[place - 1] == UInt8(ascii: ";") && !isInQuery
     }
 
-    /// Returns the end of a word in text.
     func endOfToken(_ start: Int) -> Int { end(start) { $0 == UInt8(ascii: "&") } }
 
     func end(_ start: Int, inQuery: Bool = false, _ isEnd: (UInt8) -> Bool) -> Int {
@@ -285,7 +282,6 @@ extension SecretScanner {
     }
 }
 
-/// Values of several lines in text.
 extension SecretScanner {
     /// Returns the end of a text in triple quotes (TOML, Python); nil if there is no such text.
     func endOfTriple(_ start: Int) -> Int? {

@@ -7,8 +7,7 @@ extension SecretScanner {
     // The longest distance in bytes from the start of a command or entry to its options or lines.
     private static let reach = 4096
 
-    /// Records a word that begins a command or an entry; hides the value after a keyword of an
-    /// entry.
+    /// Records a word that begins a command or an entry; hides the value after an entry's keyword.
     mutating func command(_ word: Range<Int>) {
         switch bytes[word].count {
         case 4 where bytes[word].elementsEqual("curl".utf8): curl = word.lowerBound
@@ -63,7 +62,7 @@ extension SecretScanner {
         else { return }
         let isPair = Self.pairOptions.contains(name)
         let isSecret = isPair || Self.secretOptions.contains(name)
-        // A secret name before an equals sign belongs to an assignment.
+        // If an equals sign follows a secret name, the value belongs to an assignment.
         guard isSecret || (SecretNames.isKeyLike(name) && bytes[name.endIndex] == 0x20),
             let value = argument(at: name.endIndex + 1)
         else { return }

@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// Elements and attributes of markup that need not be well-formed, such as HTML.
 extension SecretScanner {
-    /// Handles a tag at the position: hides the content of its element, or its `value` attribute.
+    /// Hides the content or the `value` attribute of the element whose tag is at the position.
     mutating func markup() {
         let name = bytes[(position + 1)...].prefix { Self.isOfTagName($0) }
         guard let first = name.first, !Grammar.isDigit(first) else { return }
@@ -32,7 +32,7 @@ extension SecretScanner {
         Grammar.isAlphanumeric(byte) || byte >= 0x80 || "-_.:".utf8.contains(byte)
     }
 
-    // Returns the end of an attribute; if no attribute begins here, returns the next position.
+    // Returns the end of an attribute, or the next position if no attribute begins here.
     private func attribute(at start: Int, of tag: inout MarkupTag) -> Int {
         let name = bytes[start...].prefix { Self.isOfTagName($0) }
         if name.isEmpty { return start + 1 }
@@ -81,7 +81,6 @@ struct MarkupClosers {
         }
     }
 
-    /// Returns the position of the first end tag with a name after a position.
     func next(_ name: some Sequence<UInt8>, behind position: Int) -> Int? {
         guard let places = places[name.map(Grammar.lowercased)] else { return nil }
         var (low, high) = (0, places.count)
@@ -95,11 +94,9 @@ struct MarkupClosers {
 
 /// Base64 of content within text: `?state=eyJ…`.
 extension SecretScanner {
-    /// Hides base64 of JSON or XML with a secret in it.
-    /// - Returns: Whether the base64 was hidden.
+    /// Hides base64 of JSON or XML with a secret, and returns whether the base64 was hidden.
     mutating func packedContent() -> Bool {
-        // Within decoded base64, only the unescaped text is searched for more base64. Otherwise,
-        // each level of escapes would multiply the work.
+        // Base64 within decoded base64 is searched only without escapes, to limit the work.
         guard position >= withoutPacked, level == 0 || pass.depth <= 2,
             Self.beginningsOfPacked.contains(where: { bytes[position...].starts(with: $0) })
         else { return false }
@@ -116,7 +113,7 @@ extension SecretScanner {
         return false
     }
 
-    /// Whether the value of a query item is JSON or XML with a secret in it: `?q=%7B%22k…`.
+    /// Whether the value of a query item is JSON or XML that contains a secret: `?q=%7B%22k…`.
     func isContentWithSecret(_ value: Range<Int>) -> Bool {
         guard let first = bytes[value].first, "{[<%".utf8.contains(first), value.count > 8 else {
             return false

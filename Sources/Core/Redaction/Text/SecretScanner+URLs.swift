@@ -8,9 +8,7 @@ extension SecretScanner {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// Whether a control character that this library has escaped is at a position.
-    ///
-    /// Such a character ends a word.
+    /// Whether a position has a control character, escaped by this library, which ends a word.
     func isEscapedControl(_ place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
@@ -55,7 +53,6 @@ extension SecretScanner {
         bytes[start..<end].allSatisfy(Grammar.isDigit)
     }
 
-    // Returns the next `@` in the same word.
     private mutating func nextAt(from start: Int) -> Int? {
         if start < withoutAt { return nil }
         var place = start
@@ -90,8 +87,8 @@ extension SecretScanner {
         hideUserInformation(start..<position)
     }
 
-    // Whether a host follows the `@`: a name with a dot, an address, or a name with a port or a
-    // path. After a slash, the text is part of a URL in any case.
+    // Whether a host follows the `@`: a name with a dot, an address, or a name with port or path.
+    // After a slash, the text is part of a URL in any case.
     private func isHost(_ start: Int) -> Bool {
         let isInURL = start > 0 && isSlash(start - 1)
         let host = bytes[(position + 1)...].prefix(255).prefix {
@@ -126,12 +123,12 @@ extension SecretScanner {
 
     // MARK: Truncated text
 
-    /// Hides the last word of a truncated text if it may be a secret whose sign was cut off.
+    /// Hides the last word of a truncated text if the word may be a secret without its sign.
     mutating func hideCutWord() {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
         pass.work += bytes.count - start
-        // A user and a password before an `@` that was cut off.
+        // A user and a password before an `@` that was truncated.
         guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
             let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))
             if let colon, !isPort(colon + 1, bytes.count) {

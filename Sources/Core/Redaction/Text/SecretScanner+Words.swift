@@ -2,7 +2,6 @@
 
 import TurnpikeSupport
 
-/// Secrets that words announce: authentication schemes, private keys.
 extension SecretScanner {
     // MARK: Schemes
 
@@ -13,7 +12,7 @@ extension SecretScanner {
         case pair
         /// The scheme is also an everyday word: the text after it must look like a credential.
         case word
-        /// Parameters: secret in a client's answer, but not in a server's challenge.
+        /// The parameters are secret in a client's answer, but not in a server's challenge.
         case parameters
     }
 
@@ -32,8 +31,7 @@ extension SecretScanner {
         return schemes.first { $0.name.elementsEqual(word.lazy.map(Grammar.lowercased)) }?.scheme
     }
 
-    /// Handles an authentication scheme at the position, and the credential after it.
-    /// - Returns: Whether a credential was found and hidden.
+    /// Hides the credential after an authentication scheme at the position; false if there is none.
     mutating func credentialOfScheme() -> Bool {
         guard Self.beginsScheme[bytes[position]] != 0 else { return false }
         let word = bytes[position...].prefix(17).prefix {
@@ -88,7 +86,6 @@ extension SecretScanner {
         schemes.contains { $0.name[0] == Grammar.lowercased(byte) } ? 1 : 0
     }
 
-    /// The scheme names in lower case.
     static var beginningsOfSchemes: [[UInt8]] { schemes.map(\.name) }
 
     private static func isParameter(_ token: ArraySlice<UInt8>) -> Bool {
@@ -165,13 +162,12 @@ extension SecretScanner {
 
 /// Secrets that sentences reveal: "the password is hunter2", "token 9f86d081884c has expired".
 extension SecretScanner {
-    /// The beginnings of the words that announce a secret.
     static let beginningsOfWords = [
         "tok", "sec", "pas", "api", "cod", "key", "pin", "otp", "tot", "phr", "acc", "cre", "mne",
         "cur", "mac", "def",
     ].map { Array($0.utf8) }
 
-    /// Hides the secret that a word announces, or a code if the words after it call it a code.
+    /// Hides the secret that a word announces, or a code as in "482913 is your code".
     mutating func spokenSecret(_ word: Range<Int>) {
         guard word.count >= 3, word.upperBound + 3 < bytes.count, bytes[word.upperBound] == 0x20
         else { return }

@@ -15,9 +15,7 @@ enum NaturalTextHeuristic {
         return text.split(separator: 0x20).contains { isWord($0) }
     }
 
-    /// Whether a value is an everyday word.
-    ///
-    /// A search for such a common value would hide the word everywhere.
+    /// Whether a value is an everyday word, which must not be hidden everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }
@@ -43,18 +41,16 @@ enum NaturalTextHeuristic {
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.
 ///
 /// The words of a text must be passed in order. Runs without a credential are recorded, so that
-/// many prefixes in a text cost no extra time.
+/// many prefixes cost no extra time.
 struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool
-    // No token, or no key, begins before these positions.
+    // No token (or no key) begins before these positions.
     private var barrenOfTokens = 0
     private var barrenOfKeys = 0
     private(set) var work = 0
 
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - isCut: Whether the text was truncated. A credential at its end may then be incomplete.
+    /// A truncated text (`isCut`) may end within a credential.
     init(_ bytes: [UInt8], isCut: Bool) {
         self.bytes = bytes
         self.isCut = isCut
@@ -124,7 +120,6 @@ struct TokenHeuristic {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The prefixes of the credentials that this type finds.
     static var beginnings: [[UInt8]] { issuers + [Array("eyJ".utf8), Array("bot".utf8)] }
 
     private static let begins = ByteTable { byte in
@@ -138,10 +133,10 @@ struct TokenHeuristic {
         """.split(separator: " ").map { Array($0.utf8) }
 }
 
-/// A set of words for lookups that ignore case and that mostly find nothing.
+/// A set of words for lookups that ignore case and seldom succeed.
 struct WordSet: Sendable {
     private let words: Set<[UInt8]>
-    // For each first byte of a word in lower case, the lengths of such words as a bit mask.
+    // For each first byte (in lower case), the lengths of the words as a bit mask.
     private let lengths: [UInt64]
 
     /// - Parameter text: The words in lower case, separated by spaces; at most 63 bytes each.
@@ -152,11 +147,7 @@ struct WordSet: Sendable {
         self.lengths = lengths
     }
 
-    /// Whether a word is in the set.
-    /// - Parameters:
-    ///   - word: The word, in any case.
-    ///   - counts: Whether a byte belongs to the word. Other bytes are ignored.
-    /// - Returns: Whether the set contains the word.
+    /// Whether a word (in any case) is in the set; bytes that `counts` rejects are ignored.
     func contains(
         _ word: some Sequence<UInt8>, where counts: (UInt8) -> Bool = { _ in true }
     ) -> Bool {
