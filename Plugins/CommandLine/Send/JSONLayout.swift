@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// Formats JSON text for a person: indented, and with colors.
 ///
-/// Only blanks and control characters change. Numbers, escapes and members with the same name stay
-/// as they are. Control characters, which a terminal would obey, become JSON escapes.
+/// Numbers, escapes and members with the same name stay as they are. Control characters become JSON
+/// escapes, because a terminal would obey them.
 struct JSONLayout {
-    /// The most bytes of text that are formatted.
+    /// The maximum number of bytes that are formatted.
     static let maxBytes = 1 << 20
     // Deeper levels get no more indentation. Otherwise one megabyte could become hundreds.
     private static let deepestIndent = 20
@@ -78,7 +78,7 @@ struct JSONLayout {
 
     private mutating func open(_ byte: UInt8) {
         take()
-        // In ASCII, the closing bracket is the opening one plus 2.
+        // In ASCII, the closing bracket is the opening bracket plus 2.
         if next() == byte + 2 { return take() }
         depth += 1
         breakLine()

@@ -4,18 +4,15 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// Writes the content of a response as it arrives, or collects it for JSON output.
+/// Writes the content of a response as it arrives, or collects the content for JSON output.
 struct SendReading: ResponseSerializer {
     let output: SendOutput
     let display: SendDisplay
     let observed: ExecObservation
     /// Whether the content becomes a value instead of being written.
     let collects: Bool
-    /// Whether the head is written before the content.
     let showsHead: Bool
-    /// Whether an unsuccessful status is an error.
-    ///
-    /// The content of such a response is shown nevertheless.
+    /// Whether a failed status is an error; its content is shown nevertheless.
     let refuses: Bool
 
     func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
