@@ -4,11 +4,10 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A recorded exchange, read from an entry of a HAR file.
 struct HAREntry: Sendable {
     enum Answer: Sendable {
         case response(MockResponse, version: String?)
-        /// Why there is no response.
+        /// The reason why there is no response.
         case none(String)
     }
 
@@ -22,11 +21,10 @@ struct HAREntry: Sendable {
     private let method: HTTPMethod
     private let url: URL
     private let headers: HTTPHeaders
-    // nil if the request had content that the file does not contain.
+    // Nil if the request had content that the file does not contain.
     private let content: Data?
 
-    /// Reads an entry.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
+    /// Throws ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     init(_ entry: HARNode) throws {
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")

@@ -5,11 +5,8 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// A HAR 1.2 file: its entries and the members around them.
 struct HARFile {
-    /// A position in the list of entries.
     struct Slot {
-        /// The entry as read from the file.
         let json: JSONValue
         /// Nil if the entry cannot be replayed.
         var entry: HAREntry?
@@ -32,12 +29,11 @@ struct HARFile {
 
     private static let maxBytes = 512 << 20
 
-    /// An empty file of this library.
     static var empty: HARFile {
         HARFile(log: HARFormat.log, slots: [])
     }
 
-    /// Reads a file, or returns nil if it does not exist.
+    /// Reads a file, or returns nil if the file does not exist.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     static func read(
         _ file: URL, as content: PrivateFile, redactor: ExchangeRedactor,
@@ -87,7 +83,6 @@ struct HARFile {
         return text
     }
 
-    /// Returns the text of an entry for a file.
     static func text(of entry: JSONValue) -> Data { indented(entry, by: 6) }
 
     // The tokens of JSON contain no line breaks.

@@ -22,7 +22,8 @@ extension SharedStoreConformance {
             check("The minimum is taken as soon as its first permit is due") { site in
                 let rules = [hourly(2)]
                 try await site.take(6, of: rules, 6...6)
-                // Six were taken, and two of them at once. So the seventh waits for five intervals.
+                // Six permits were taken, two of them at once. The seventh waits for five
+                // intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
             check("Permits within the reach are reserved, each with its time") {
@@ -171,7 +172,6 @@ extension SharedStoreConformance {
         }
     }
 
-    /// Requires the offsets of a grant, in hours.
     static func requireOffsets(_ grant: QuotaGrant, hours expected: Int...) throws {
         for (index, pair) in zip(grant.offsets, expected).enumerated() {
             try requireTime(pair.0, hour * pair.1, "the offset of rule \(index)")

@@ -28,9 +28,7 @@ final class ContentRedactor {
         self.allowedTypes = allowedTypes
     }
 
-    /// Returns content without its secrets, or a placeholder if it cannot be parsed completely.
-    ///
-    /// Several `Content-Type` values contradict each other.
+    /// Returns content without its secrets; a placeholder if it is malformed or has several types.
     func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         if content.isEmpty { return content }
         depth += 1
@@ -64,8 +62,7 @@ final class ContentRedactor {
         return ContentKind.unread(sniffing: content)
     }
 
-    /// Returns a part of content without its secrets, if the part does not start at the beginning,
-    /// as with a range.
+    /// Redacts a part of content that does not start at the beginning, as with a range.
     ///
     /// A parser needs the beginning: a table has its column names there, and a part of JSON may
     /// itself be JSON.
@@ -102,7 +99,7 @@ final class ContentRedactor {
                 try TableRedactor.redacted(text, isTabbed: isTabbed, isCut: isCut, in: self)
             case .multipart, .unread: text
             }
-        // Finally search the names and the text between the values.
+        // This search covers the names and the text between the values.
         let shown = bytes(values, isText: true, isCut) ?? values
         return shown == text && !isCut ? content : coding.encode(shown)
     }
@@ -120,25 +117,22 @@ final class ContentRedactor {
         [type?[parameter: "charset"]].compactMap(\.self)
     }
 
-    // Credentials that are recognized by their form are found again wherever they occur, so they
-    // need not be learned.
+    // A credential that is recognized by its form is found again in any place, so it is not
+    // learned.
     private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
         onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
     }
 
-    /// Returns a placeholder for content that cannot be parsed completely.
     func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: String)
         -> [UInt8]
     {
         isPlaceholder(content) ? Array(content) : pass.withhold(content, as: name, reason)
     }
 
-    /// Whether recorded content is a placeholder.
     func isPlaceholder(_ content: some Collection<UInt8>) -> Bool {
         isRecorded && Self.looksWithheld(content)
     }
 
-    /// Whether content has the form of a placeholder.
     static func looksWithheld(_ content: some Collection<UInt8>) -> Bool {
         guard content.count < 300, content.starts(with: "(withheld: ".utf8) else { return false }
         let text = String(decoding: content, as: UTF8.self)
@@ -156,12 +150,10 @@ extension ClientError {
 
 /// The position of partial content in the whole, by its `Content-Range` (RFC 9110 §14.4).
 struct ContentPart {
-    /// Whether the part starts after the beginning of the whole.
     let beginsWithin: Bool
-    /// Whether the part ends before the end of the whole, so that it may end within a secret.
+    /// Whether the part ends before the end of the whole, so that the part may end within a secret.
     let isCut: Bool
 
-    /// - Parameter values: The values of the field.
     init(_ values: [String]) {
         // `bytes */1000` describes no part.
         let numbers = values.filter { !$0.contains("*/") }.map { value in

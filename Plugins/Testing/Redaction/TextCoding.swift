@@ -3,14 +3,11 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The character encoding of some content, for decoding it and encoding it again.
-///
-/// Content in UTF-16 or UTF-32 is not read.
+/// The character encoding of content; text in UTF-16 or UTF-32 is not read.
 struct TextCoding {
-    /// Whether each character is one byte, with ASCII below 0x80.
+    /// Whether each character is one byte, with ASCII below 0x80; otherwise the encoding is UTF-8.
     ///
-    /// Other bytes are written back unchanged, so their meaning does not matter. Otherwise the
-    /// encoding is UTF-8.
+    /// Bytes above 0x7F are written back unchanged, so their meaning does not matter.
     let isForeign: Bool
     private let mark: [UInt8]
 
@@ -32,8 +29,8 @@ struct TextCoding {
         isForeign = !hasMark && String(validating: whole, as: UTF8.self) == nil
     }
 
-    // The label comes from a peer. So it is shortened and restricted to the characters of charset
-    // names.
+    // The label comes from a peer, so it is shortened and loses characters that no charset name
+    // has.
     private static func shown(_ label: String) -> String {
         String(
             decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },

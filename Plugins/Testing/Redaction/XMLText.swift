@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text in XML documents.
 enum XMLText {
-    /// Resolves entities and character references; unknown ones stay as text.
+    /// Resolves entities and character references; unknown references stay as text.
     static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
         var plain: [UInt8] = []
         var rest = text
@@ -46,9 +45,9 @@ enum XMLText {
         }
     }
 
-    /// Returns the encodings that a document declares, if the declaration is readable.
+    /// The encodings that a document declares.
     ///
-    /// An ASCII declaration that says UTF-16 is wrong. Parsers trust the bytes.
+    /// A declaration in ASCII cannot name UTF-16 correctly; parsers trust the bytes.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let plain = String(decoding: content.prefix(400).filter { $0 < 0x80 }, as: UTF8.self)
         guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }
