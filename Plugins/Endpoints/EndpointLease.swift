@@ -13,7 +13,6 @@ final class EndpointLease: Sendable {
         var isUnderWay = true
         // The time until the head; nil before the head, and for requests that fail.
         var latency: Duration?
-        // Whether a failure of this request was already counted.
         var hasFailed = false
     }
 
@@ -42,7 +41,6 @@ final class EndpointLease: Sendable {
         if verdict == .success { member.record(latency: latency, failed: false, at: now) }
     }
 
-    /// Ends the request; returns whether it was running.
     @discardableResult
     func end() -> Bool {
         let wasUnderWay = state.withLock { state in
@@ -65,7 +63,6 @@ final class EndpointLease: Sendable {
         return true
     }
 
-    /// Records that the request was abandoned before its head arrived.
     func giveUp(at now: MonotonicInstant) {
         let hasHead = state.withLock { $0.latency != nil }
         if !hasHead { member.record(atLeast: start.duration(to: now), at: now) }

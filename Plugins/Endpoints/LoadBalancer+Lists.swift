@@ -5,7 +5,6 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension LoadBalancer {
-    /// The longest time for a resolver to return a list.
     static let refreshLimit = Duration.seconds(10)
 
     private enum FirstStep {
@@ -15,8 +14,7 @@ extension LoadBalancer {
         case begin
     }
 
-    /// Waits for the first list.
-    /// - Throws: The error of the list. If the call is cancelled, its error is thrown at once.
+    /// Waits for the first list, and throws its error, or at once the error of a cancellation.
     func firstList(in context: Context) async throws {
         while true {
             let now = context.timeSource.now

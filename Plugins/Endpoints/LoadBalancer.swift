@@ -82,7 +82,6 @@ final class LoadBalancer: Sendable {
 
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// The destination of requests, and the rule, as text for people.
     var text: String {
         let rules = state.withLock { $0.rules }
         return "\(rules.resolver.summary), \(rules.policyText)"

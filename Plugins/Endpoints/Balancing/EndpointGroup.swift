@@ -14,8 +14,7 @@ final class EndpointGroup: Sendable {
     private let keys: [UInt64]
     private let ramp: EndpointRamp
 
-    /// Creates a group without the members of weight 0; if all weights are 0, all members count
-    /// alike.
+    /// Creates a group of the members with a weight; if no member has a weight, all count alike.
     init(_ candidates: [EndpointMember], slowStart: Duration) {
         let weighty = candidates.filter { Self.weight(of: $0.endpoint) > 0 }
         members = weighty.isEmpty ? candidates : weighty
@@ -43,7 +42,6 @@ final class EndpointGroup: Sendable {
         endpoint.weight > 0 ? min(endpoint.weight, 1e9) : 0
     }
 
-    /// Chooses a member; nil if the call has tried all members.
     func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
         if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
         let index: Int? =

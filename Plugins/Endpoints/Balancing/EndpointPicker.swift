@@ -4,7 +4,6 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Chooses members of sets by one rule, and keeps the state of the rule for the next set.
 final class EndpointPicker: Sendable {
     private let policy: BalancingPolicy
     // Each side has its own sequence, so that requests to one side leave no gaps in the other.
@@ -60,7 +59,6 @@ struct PickResult: Sendable {
     let reason: Reason
 }
 
-/// The inputs of one choice.
 struct Pick {
     let rule: BalancingPolicy.Rule
     /// The hash of the request's key; nil without a key, and for rules without keys.
@@ -106,7 +104,6 @@ final class EndpointSet: Sendable {
 
     let others: EndpointGroup
 
-    /// The share of the requests that stay in the own zone.
     let ownShare: Double
 
     init(

@@ -6,13 +6,11 @@ import TurnpikeTraffic
 
 enum EndpointState: String, CaseIterable, Sendable {
     case usable
-    /// The endpoint failed, and is temporarily left out.
     case ejected
     /// The checks of the endpoint fail.
     case down
 }
 
-/// The failures, ejections and checks of one target.
 final class EndpointRecord: Sendable {
     private enum Phase {
         case present(since: MonotonicInstant)
@@ -29,12 +27,10 @@ final class EndpointRecord: Sendable {
     private struct State {
         var phase = Phase.present(since: MonotonicInstant(nanoseconds: .min))
         var checked = Checked.well(failures: 0)
-        // The number of failures in a row.
         var failures = 0
         var window = EndpointOutcomes()
         // The number of ejections that followed each other soon.
         var ejections = 0
-        // The number of all ejections.
         var generation = 0
         var nextCheck: MonotonicInstant?
         var check: Context?
@@ -54,7 +50,6 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// When the ejection ends; nil if the endpoint is not ejected.
     var ejectedUntil: MonotonicInstant? {
         state.withLock { state in
             if case .ejected(let until) = state.phase { until } else { nil }
@@ -128,7 +123,6 @@ final class EndpointRecord: Sendable {
         set { state.withLock { $0.nextCheck = newValue } }
     }
 
-    /// Begins a check, unless one is running.
     func beginCheck(in context: Context) -> Bool {
         state.withLock { state in
             if state.check != nil { return false }
@@ -173,7 +167,6 @@ final class EndpointRecord: Sendable {
     func leave() { state.withLock { $0.check }?.cancel(.drop) }
 }
 
-/// The number of successful and failed requests to an endpoint in an interval.
 struct EndpointOutcomes: Equatable, Sendable {
     var successes = 0
     var failures = 0
@@ -183,11 +176,10 @@ struct EndpointOutcomes: Equatable, Sendable {
 
     /// Finds endpoints whose success ratio is far below that of the others, the worst first.
     ///
-    /// Envoy compares each endpoint with the mean and the deviation of all endpoints, so that one
-    /// of five can never be an outlier. Here each endpoint is compared only with the others. The
-    /// ratio is far below if the difference is at least a tenth, and at least `deviations` times
-    /// the larger of two deviations: that of the others' ratios, and that of chance with this
-    /// number of requests.
+    /// In Envoy, the mean and the deviation include the endpoint itself, so that one of five can
+    /// never be an outlier. Here each endpoint is compared only with the others. Its ratio must be
+    /// lower by at least a tenth, and by `deviations` times the larger of two deviations: that of
+    /// the others' ratios, and that of chance with this number of requests.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {
@@ -198,8 +190,7 @@ struct EndpointOutcomes: Equatable, Sendable {
         var sum = rest.reduce(0) { $0 + all[$1].ratio }
         var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
         var outliers: [Int] = []
-        // Together with the worst endpoint, the deviation would be too large to find the second
-        // worst.
+        // With the worst endpoint, the deviation would be too large to find the second worst.
         while rest.count > 1, let worst = rest.popFirst() {
             let ratio = all[worst].ratio
             (sum, squares) = (sum - ratio, squares - ratio * ratio)

@@ -19,7 +19,6 @@ struct EndpointEjection: Sendable {
 extension LoadBalancer {
     // MARK: Outcomes
 
-    /// Ends a request, and counts the verdict about its endpoint.
     func conclude(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         guard lease.end() else { return }
         if verdict == .ignored { lease.giveUp(at: context.timeSource.now) }

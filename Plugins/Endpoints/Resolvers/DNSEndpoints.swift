@@ -52,7 +52,7 @@ public final class DNSEndpoints: EndpointResolver {
         if let fault = ConnectTarget.host(name, port: port).fault {
             throw ClientError(.configuration, "endpoints from DNS: \(fault)")
         }
-        // The order makes equal answers equal lists.
+        // Sorted, so that equal answers give equal lists.
         let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
         return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
     }

@@ -27,7 +27,6 @@ struct EndpointCheck {
         return check
     }
 
-    /// Whether a list of this size may be read at all.
     mutating func admits(_ count: Int) -> Bool {
         if count == 0 {
             faults.add("found an empty list; expected at least one endpoint")
@@ -158,7 +157,6 @@ struct EndpointFaults {
     }
 }
 
-/// Reads a list of endpoints from JSON, in the form of ``EndpointFile``.
 struct EndpointReader {
     private static let members = ["address", "port", "weight", "zone", "labels"]
 

@@ -282,8 +282,7 @@ extension CassetteTransport {
         ///
         /// Entries that another tool has written stay unchanged, including their secrets.
         case recordMissing = "record-missing"
-        /// Sends all requests and records a new file, which replaces the old file after one
-        /// exchange.
+        /// Sends and records all requests; the first complete exchange replaces the old file.
         case record
         /// Sends all requests and does not use the file.
         case pass

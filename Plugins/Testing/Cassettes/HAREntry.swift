@@ -24,7 +24,6 @@ struct HAREntry: Sendable {
     // Nil if the request had content that the file does not contain.
     private let content: Data?
 
-    /// Throws ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     init(_ entry: HARNode) throws {
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")
@@ -63,7 +62,6 @@ struct HAREntry: Sendable {
 
     // MARK: Request
 
-    // Returns nil if there was content that the file does not contain.
     private static func content(of request: HARNode) throws -> Data? {
         guard let posted = try request.member("postData") else {
             return (try request.int("bodySize") ?? 0) > 0 ? nil : Data()
@@ -170,7 +168,6 @@ struct HAREntry: Sendable {
     }
 }
 
-/// Dates in HAR files (ISO 8601), as other tools write them.
 enum HARDate {
     static func parse(_ text: String) -> Date? {
         (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))

@@ -33,8 +33,7 @@ struct HARFile {
         HARFile(log: HARFormat.log, slots: [])
     }
 
-    /// Reads a file, or returns nil if the file does not exist.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
+    /// Returns nil if the file does not exist.
     static func read(
         _ file: URL, as content: PrivateFile, redactor: ExchangeRedactor,
         matching: CassetteMatching
@@ -68,7 +67,6 @@ struct HARFile {
         return HARFile(log: rest, slots: slots)
     }
 
-    /// Returns the text of a file, from the texts of its entries (``text(of:)``).
     static func text(_ log: JSONObject, entries: [Data]) -> Data {
         var text = Data("{\n  \"log\": {\n".utf8)
         for member in log {

@@ -19,7 +19,6 @@ struct HARNode {
         return object
     }
 
-    /// Returns a member, or nil if the member is missing or null.
     func member(_ name: String) throws -> HARNode? {
         guard let value = try object()[name], !value.isNull else { return nil }
         return HARNode(value: value, path: "\(path).\(name)")

@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// The exchanges of a cassette in order, and which exchanges were replayed or are being recorded.
+/// The exchanges of a cassette in order, with the state of each exchange.
 final class Tape: Sendable {
     private struct Slot {
         var entry: HAREntry?
@@ -17,8 +17,7 @@ final class Tape: Sendable {
         /// The number of known secrets at the time when the text was created.
         var knowledge = 0
 
-        /// Hides secrets that later exchanges have revealed, such as a token that was in plain
-        /// text.
+        /// Hides secrets that later exchanges have revealed, such as a token in plain text.
         mutating func renew(_ redactor: ExchangeRedactor) {
             let now = redactor.knowledge
             guard let text, knowledge < now else { return }
@@ -198,7 +197,6 @@ final class Tape: Sendable {
         state.withLock { $0.failure = nil }
     }
 
-    /// Throws the error that prevented the file from being written.
     func checkWriting() throws {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }

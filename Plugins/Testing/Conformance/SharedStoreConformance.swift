@@ -47,7 +47,6 @@ public enum SharedStoreConformance {
                     maximum: range.upperBound, reach: reach))
         }
 
-        /// Takes from the quota, and requires a number of permits.
         @discardableResult
         func take(
             _ count: Int, of rules: [QuotaRule], _ range: ClosedRange<Int> = 1...1,
@@ -65,7 +64,6 @@ public enum SharedStoreConformance {
             return grant
         }
 
-        /// Requires that nothing is taken, and that the first permit comes after a time.
         func takeNothing(
             of rules: [QuotaRule], reach: Duration = .zero, firstAfter time: Duration,
             key: String? = nil

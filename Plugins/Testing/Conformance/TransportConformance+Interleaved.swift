@@ -106,7 +106,6 @@ private struct ChunkedBytes {
         self.unread = unread
     }
 
-    /// Waits for the next bytes; nil at the end of the content.
     mutating func next() -> Data? {
         guard tail != Self.end, let bytes = unread.isEmpty ? peer.read() : unread else {
             return nil

@@ -53,7 +53,6 @@ public final class FaultySharedStore: SharedStore {
         var failures = 0
     }
 
-    // The effects of the faults on one operation.
     private struct Fate {
         let latency: Duration
         let isRefused: Bool

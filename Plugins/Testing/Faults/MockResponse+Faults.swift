@@ -60,7 +60,6 @@ extension MockResponse {
     }
 }
 
-/// Latencies that vary.
 extension MockLatency {
     /// A uniform distribution over a range.
     public static func uniform(_ range: ClosedRange<Duration>) -> Self {

@@ -19,7 +19,6 @@ enum ContentKind: Equatable {
     /// Content that this library cannot parse, with its name in a placeholder.
     case unread(String)
 
-    /// The name of the kind in a placeholder.
     var name: String {
         switch self {
         case .json: "JSON"

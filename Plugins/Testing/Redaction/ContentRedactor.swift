@@ -4,7 +4,6 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Redacts complete contents by their media types, using the known secrets.
 final class ContentRedactor {
     let pass: RedactionPass
     /// Whether the content comes from a recording and may already contain placeholders.
@@ -13,7 +12,6 @@ final class ContentRedactor {
     private let onlyLearns: Bool
     // The media types that are shown although this library cannot parse them.
     private let allowedTypes: [MediaType]
-    // The nesting depth of the current content.
     private var depth = 0
 
     private static let maxDepth = 6
@@ -117,8 +115,7 @@ final class ContentRedactor {
         [type?[parameter: "charset"]].compactMap(\.self)
     }
 
-    // A credential that is recognized by its form is found again in any place, so it is not
-    // learned.
+    // A credential is recognized by its form in any place, so it is not learned.
     private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
         onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
     }
@@ -142,7 +139,6 @@ final class ContentRedactor {
 }
 
 extension ClientError {
-    /// The reason and the position of a fault in content.
     static func unreadable(_ reason: String, at position: Int? = nil) -> ClientError {
         ClientError(.serialization, reason + (position.map { " at byte \($0)" } ?? ""))
     }

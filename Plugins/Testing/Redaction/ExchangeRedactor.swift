@@ -12,7 +12,6 @@ import TurnpikeSupport
 final class ExchangeRedactor: Sendable {
     private let redaction: Redaction?
     private let allowedTypes: [MediaType]
-    // The rules, with the learned secrets.
     private let rules: Mutex<Redaction?>
 
     /// Creates a redactor that knows no secrets yet; without rules, it changes nothing.
@@ -24,11 +23,9 @@ final class ExchangeRedactor: Sendable {
 
     // MARK: Learning
 
-    /// The number of learned secrets, which only grows.
     var knowledge: Int { rules.withLock { $0?.secretCount ?? 0 } }
 
-    /// Throws ``/TurnpikeCore/ClientError/Code/tooLarge`` if there are too many secrets to search
-    /// for.
+    /// Throws if there are too many secrets to search for.
     func checkRoom() throws {
         guard rules.withLock({ $0?.isFull }) == true else { return }
         throw ClientError(

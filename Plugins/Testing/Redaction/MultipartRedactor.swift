@@ -64,7 +64,6 @@ struct MultipartRedactor {
         return shown
     }
 
-    // Copies the preamble or the epilogue.
     private func other(_ text: ArraySlice<UInt8>) -> [UInt8] {
         contents.pass.value(Array(text)) ?? Array(text)
     }

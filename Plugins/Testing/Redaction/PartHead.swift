@@ -50,7 +50,6 @@ struct PartHead {
         }
     }
 
-    // Returns the line without CRLF or LF.
     private static func line(_ bytes: ArraySlice<UInt8>, _ start: Int) -> ArraySlice<UInt8> {
         let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
         let isPair = end > start && end < bytes.endIndex && bytes[end - 1] == 0x0D

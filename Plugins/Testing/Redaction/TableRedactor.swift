@@ -28,7 +28,7 @@ struct TableRedactor {
     private static let separators = Array(",;\t|".utf8)
     private static let quote = UInt8(ascii: "\"")
 
-    /// Throws ``/TurnpikeCore/ClientError/Code/serialization`` if the table must be withheld.
+    /// Throws if the table must be withheld.
     static func redacted(
         _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
     ) throws(ClientError) -> [UInt8] {

@@ -29,8 +29,7 @@ struct TextCoding {
         isForeign = !hasMark && String(validating: whole, as: UTF8.self) == nil
     }
 
-    // The label comes from a peer, so it is shortened and loses characters that no charset name
-    // has.
+    // The label comes from a peer: only its start is shown, without unusual characters.
     private static func shown(_ label: String) -> String {
         String(
             decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },
@@ -70,8 +69,7 @@ struct TextCoding {
         }
     }
 
-    /// Returns the text in UTF-8, without its byte order mark.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid.
+    /// Returns the text in UTF-8 without its byte order mark; throws if the bytes are not valid.
     func decode(_ content: [UInt8], isCut: Bool) throws(ClientError) -> [UInt8] {
         if isForeign {
             return content.flatMap {
@@ -87,7 +85,6 @@ struct TextCoding {
         return Array(whole)
     }
 
-    // Drops an incomplete character at the end.
     private static func withoutCutScalar(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let tail = text.suffix(4).lastIndex { $0 & 0xC0 == 0xC0 }
         guard let tail, String(validating: text[tail...], as: UTF8.self) == nil else { return text }

@@ -19,7 +19,7 @@ struct XMLRedactor {
     private struct Element {
         let name: Range<Int>
         let parent: Int?
-        /// Whether its own name, one of its attributes or the preceding key names a secret.
+        /// Whether the element's name, an attribute or the preceding key names a secret.
         var isSecret = false
         /// Whether a sibling names this value, by the sibling's name or by the preceding key.
         var isValue = false
@@ -50,7 +50,6 @@ struct XMLRedactor {
     private let pass: RedactionPass
     private var elements: [Element] = []
     private var leaves: [Leaf] = []
-    // The open elements.
     private var stack: [Int] = []
     private var run = Run(range: 0..<0)
     // The position after the last complete token.
@@ -58,7 +57,6 @@ struct XMLRedactor {
     private var output: [UInt8] = []
     private var copied = 0
 
-    /// Throws ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
     ) throws(ClientError) -> [UInt8] {
@@ -120,7 +118,6 @@ struct XMLRedactor {
         run.text += XMLText.meaning(of: text)
     }
 
-    // Takes a token with two delimiters, and returns the part between the delimiters.
     private mutating func take(from offset: Int, to mark: String) throws(Fault) -> Range<Int> {
         let start = position + offset
         let mark = Array(mark.utf8)

@@ -36,8 +36,7 @@ enum XMLText {
         }
     }
 
-    /// Returns text with its special characters escaped, in ASCII, because the document may be in
-    /// any charset.
+    /// Escapes special characters in ASCII, because the document may be in any charset.
     static func escaped(_ text: [UInt8]) -> [UInt8] {
         String(decoding: text, as: UTF8.self).unicodeScalars.flatMap { scalar -> [UInt8] in
             let isSpecial = !scalar.isASCII || "&<>\"'".unicodeScalars.contains(scalar)

@@ -108,8 +108,7 @@ public final class Simulation: Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // A separate thread, because the loop must not block a thread of the cooperative
-                // pool.
+                // The loop has its own thread, because it must not block the cooperative pool.
                 let hasThread = SystemThread.start(stackBytes: stackBytes) { [self] in
                     continuation.resume(with: drive(task, outcome))
                 }

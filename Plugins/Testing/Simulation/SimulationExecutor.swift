@@ -32,7 +32,6 @@ final class SimulationExecutor: TaskExecutor {
         }
     }
 
-    /// Runs one of the ready jobs; returns false if no job is ready.
     func runOne() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
             guard !state.ready.isEmpty else { return nil }

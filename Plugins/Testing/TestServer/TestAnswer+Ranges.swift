@@ -88,7 +88,6 @@ private struct ByteRanges {
     // A longer list is an attack on the server, so it is ignored.
     private static let limit = 64
 
-    /// Parses a field, or returns nil if it is not a set of byte ranges.
     init?(parsing text: String) {
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
         for piece in text.dropFirst(6).split(separator: ",") {
@@ -116,7 +115,6 @@ private struct ByteRanges {
         return Int(text) ?? .max
     }
 
-    /// Returns the ranges within content of a length, in order.
     func resolved(in length: Int) -> [Range<Int>] {
         items.compactMap { item in
             switch item {

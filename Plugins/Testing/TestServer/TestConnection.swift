@@ -4,7 +4,6 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// A connection of a ``TestServer``, which reads requests and sends responses on its own thread.
 final class TestConnection: Sendable {
     private let socket: TestSocket
     private let isAborted = Atomic(false)
@@ -26,8 +25,7 @@ final class TestConnection: Sendable {
                 var request = ReceivedRequest(head: head, connection: number),
                 let server = server()
             else { return }
-            // The response decides whether the content is read, so the response is selected by the
-            // head.
+            // The response is selected first, because it decides whether the content is read.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             let waits = request.headers[.expect] != nil

@@ -97,8 +97,7 @@ final class TestSocket: Sendable {
         return descriptor
     }
 
-    /// Returns the next bytes, or nil if the peer has closed the connection or no bytes came before
-    /// the deadline.
+    /// Returns the next bytes; nil at the end of the connection or at the deadline.
     func read(before deadline: ContinuousClock.Instant? = nil) -> Data? {
         let flags = deadline == nil ? 0 : notWaiting
         var chunk = Data(count: 65_536)

@@ -30,7 +30,6 @@ public final class ManualClock: TimeSource {
         var waiters = Waiters<Timers>()
     }
 
-    /// The facts that waiting tests check; to count the timers needs no search.
     private struct Timers {
         let heap: TimerHeap
         let now: MonotonicInstant
@@ -132,7 +131,6 @@ public final class ManualClock: TimeSource {
             leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
     }
 
-    // The existing timers, with the time until each timer is due.
     private var present: String {
         let (now, dues) = state.withLock { ($0.now, $0.heap.dues.sorted()) }
         if dues.isEmpty { return "no timers" }
