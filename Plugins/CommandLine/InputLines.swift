@@ -128,8 +128,8 @@ enum PasswordPrompt {
         }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
-        // If the process were suspended or killed here, the terminal would stay silent. So Ctrl-C
-        // only cancels the task.
+        // If the process were suspended or killed here, the terminal would not show input any more.
+        // So Ctrl-C only cancels the task.
         let noKey = UInt8(truncatingIfNeeded: fpathconf(terminal, Int32(_PC_VDISABLE)))
         unsafe withUnsafeMutableBytes(of: &silent.c_cc) { keys in
             for key in [VSUSP, VQUIT] { unsafe keys[Int(key)] = noKey }
@@ -139,7 +139,7 @@ enum PasswordPrompt {
         do {
             defer {
                 _ = unsafe tcsetattr(terminal, TCSANOW, &before)
-                // The silent terminal did not show the line end of the input.
+                // The terminal hides input, so it did not show the typed line end.
                 try? Descriptor.put(Data("\n".utf8), to: terminal)
             }
             try Descriptor.put(Data(prompt.utf8), to: terminal)

@@ -11,7 +11,7 @@ enum Interruption {
     /// A second signal ends the process at once.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         guard SignalPipe.end.read >= 0 else { return await work() }
-        // The work starts later, because a signal must be able to undo its first effects.
+        // The work starts after this, because a signal must be able to undo the work.
         for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
         // The code below waits for this task, and a signal cancels the task.
         let task = Task { await work() }

@@ -138,7 +138,7 @@ final class DownloadSession: Sendable {
                 let partial = PartialFile.reopen(data.partialFile)
             else { return }
             let size = partial.size
-            // A file larger than the whole content cannot be a part of it.
+            // A file that is larger than the whole content cannot be its beginning.
             guard size > 0, size <= data.totalBytes ?? .max else { return partial.unlink() }
             state.partial = partial
             state.offset = size

@@ -53,7 +53,7 @@ struct DownloadWriter {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The error that the status causes tells more than this error.
+            // The error about the status is more useful than this error.
         }
         return content
     }

@@ -90,7 +90,7 @@ final class UploadNote: Sendable {
     }
 }
 
-/// The bytes that a transport may have sent; the note has their number and hash beforehand.
+/// The bytes that a transport may have sent; the note has their number and hash before that.
 final class SentBytes: Sendable {
     private struct State {
         var count: Int64

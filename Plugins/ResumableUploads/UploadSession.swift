@@ -259,7 +259,7 @@ struct UploadSession {
         }
     }
 
-    /// Creates a call to the upload resource, without the fields that describe the first content.
+    /// Creates a call to the upload resource, without the fields that describe the whole content.
     ///
     /// A resource of another origin gets no credentials, as after a redirect.
     private func request(_ method: HTTPMethod, _ fields: HTTPHeaders) -> Call {

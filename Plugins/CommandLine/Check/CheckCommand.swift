@@ -12,8 +12,7 @@ import TurnpikeTrafficStackFiles
 import TurnpikeValkeyStackFiles
 
 enum CheckCommand {
-    /// Prints the mistakes in a stack file and in the order of its gates; options select other
-    /// pages.
+    /// Prints the mistakes in a stack file and in the order of its gates.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {

@@ -7,8 +7,7 @@ import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {
-    /// The maximum number of named clients, which use about 118 KB, 5 descriptors and a thread
-    /// each.
+    /// The maximum number of named clients; each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
 
     private var clients: [String: ConfiguredClient] = [:]
@@ -25,8 +24,7 @@ final class ExecClients {
     }
 
     enum Source {
-        /// An earlier line created the client; the current line's settings of the client are
-        /// ignored.
+        /// An earlier line created the client; this line's settings for the client are ignored.
         case made(Client)
         /// The client settings of the line override those of the command's stack file.
         case file(StackFile)

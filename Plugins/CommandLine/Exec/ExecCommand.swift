@@ -7,7 +7,6 @@ import TurnpikeStackFiles
 import TurnpikeTesting
 
 enum ExecCommand {
-    /// The longest line in bytes.
     static let maxLineBytes = 128 << 20
 
     /// Processes lines until the input ends, an error of input or output, or a cancellation.

@@ -86,8 +86,7 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
-                    // A cancellation ends the wait. The remaining exchanges then report the
-                    // cancellation.
+                    // A cancellation ends the wait. Then the remaining exchanges report it.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
                 group.addTask { (index, await once(index, client)) }
@@ -100,8 +99,7 @@ struct ExecLine {
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
         // Awaited below; the timer or the cancellation of the line cancels the task.
         let exchange = Task {
-            // A timer might fire after the request was sent, so this cancellation comes before the
-            // exchange.
+            // This cancellation comes first, because a timer might fire after the request was sent.
             if cancelAfter == .zero { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             return await ExecExchange(request: request, reading: reading).run(index, client)
         }

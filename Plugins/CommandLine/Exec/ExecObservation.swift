@@ -11,7 +11,7 @@ import TurnpikeSupport
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?
-        // The response without its body, for its redirects and attempts.
+        // The response without its body; a result has its redirects and attempts.
         var response: Response?
         var headElapsed: Duration?
         var bytes = 0

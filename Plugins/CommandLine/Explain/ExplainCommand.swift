@@ -62,7 +62,7 @@ enum ExplainCommand {
         init(_ message: String) { self.message = message }
     }
 
-    /// Prints the explanation of a file's stack, or of the mistakes if the file has any.
+    /// Prints the explanation of a file's stack, or the mistakes if the file has mistakes.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {

@@ -20,8 +20,7 @@ struct JSONLayout {
     private var depth = 0
     private var result: [UInt8] = []
 
-    /// Returns formatted text with a line end; nil if it is invalid JSON or longer than
-    /// ``maxBytes``.
+    /// Returns formatted text with a line end; nil if it is invalid or longer than ``maxBytes``.
     static func text(_ data: Data, hasColor: Bool) -> Data? {
         guard data.count <= maxBytes, (try? JSONValue(parsing: data)) != nil else { return nil }
         var layout = JSONLayout(data, hasColor: hasColor)

@@ -58,8 +58,8 @@ enum SendCommand {
     }
 
     // There is no default deadline: a person sees the progress and can press Ctrl-C, and an upload
-    // may take any time. One attempt may use all of a time limit. There is no validation, because a
-    // response is shown whatever its status.
+    // may take any time. One attempt may use the whole time limit. There is no validation, because
+    // a response is shown whatever its status.
     private static func stack(for options: SendOptions) -> Stack {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
@@ -122,8 +122,7 @@ extension String {
 extension HTTPHeaders {
     /// Adds a credential for Basic authentication, in UTF-8 (RFC 7617 §2).
     ///
-    /// This field overrides a credential of the stack. A redirect does not send it to another
-    /// origin.
+    /// The field overrides a credential of the stack, and is not redirected to another origin.
     mutating func authorize(_ user: SendOptions.User?) {
         guard let user else { return }
         let text = "\(user.name):\(user.password ?? "")".precomposedStringWithCanonicalMapping

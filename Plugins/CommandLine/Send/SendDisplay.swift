@@ -25,7 +25,7 @@ final class SendDisplay: Sendable {
         case ended
     }
 
-    /// How long to wait for complete JSON before a part of it is shown.
+    /// How long to wait for complete JSON before incomplete JSON is shown.
     static let patience = Duration.seconds(1)
 
     private let terminal: Terminal

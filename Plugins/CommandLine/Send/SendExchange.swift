@@ -136,7 +136,7 @@ struct SendExchange: Sendable {
         terminal.error(Redaction.standard.text(String(describing: failure)))
     }
 
-    // If a validator of the stack refused a response, shows the content that its error has.
+    // If a validator of the stack refused a response, shows the content that the error has.
     private func showRefused(_ failure: ClientError) throws {
         guard !observed.hasSeen, let head = failure.response else { return }
         if options.showsHead { try display.show(head) }

@@ -137,8 +137,7 @@ struct SendOptions: Sendable {
         return wrong("there is no option \(option)\(hint)")
     }
 
-    // If one option makes another option useless, the command line is wrong, because the user
-    // expects an effect.
+    // An option without effect is an error, because the user expects an effect.
     private func checkTogether() throws {
         if showsHead, asJSON {
             throw Self.wrong("-i and --json exclude each other: the report of --json has the head")

@@ -12,7 +12,7 @@ struct SendReading: ResponseSerializer {
     /// Whether the content becomes a value instead of being written.
     let collects: Bool
     let showsHead: Bool
-    /// Whether a failed status is an error; its content is shown nevertheless.
+    /// Whether a failed status is an error, although the content is shown.
     let refuses: Bool
 
     func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
@@ -31,7 +31,7 @@ struct SendReading: ResponseSerializer {
         } else {
             if !isRefused { try output.begin() }
             display.begin(response.headers)
-            // The beginning of the content, from which the error describes the problem.
+            // The beginning of the content, for the description of the error.
             var kept = Data()
             var isCut = false
             for try await chunk in response.body {

@@ -74,7 +74,7 @@ struct SendSocket: Sendable {
                 try await socket.send(.text(text))
             }
         } catch {
-            // Closing also ends the messages.
+            // Closing the socket also ends the messages.
             try? await socket.close(.goingAway)
             throw error
         }

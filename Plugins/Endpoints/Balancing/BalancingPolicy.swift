@@ -75,7 +75,7 @@ public struct BalancingPolicy: Sendable {
 
     /// The endpoint that belongs to the value of a header field; see
     /// ``hash(of:)-((Request)->String?)``.
-    /// - Parameter field: The name of the field. ``leastRequests`` is used for requests without it.
+    /// - Parameter field: The name of the field. Requests without this field use ``leastRequests``.
     /// - Returns: The rule.
     public static func hash(of field: HTTPHeaders.Name) -> Self {
         hash { $0.headers[field] }

@@ -140,7 +140,7 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(members[index]) { return index }
         }
-        // A heavy member is drawn again and again, so a search starts at a random index.
+        // Draws would return a heavy member repeatedly, so a search starts at a random index.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count

@@ -18,8 +18,7 @@ final class EndpointPicker: Sendable {
 
     /// Chooses a usable member without allocating memory; nil if no member is usable.
     ///
-    /// Equal bits make equal choices. Members that the call has tried are avoided if another usable
-    /// member remains.
+    /// Equal random bits make equal choices. If an untried usable member remains, one is chosen.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
         avoiding tried: [UInt64] = []

@@ -28,8 +28,8 @@ public struct EndpointHealth: Sendable {
     public var interval: Duration
     /// The number of requests in ``interval`` that an endpoint needs to be compared.
     public var minimumRequests: Int
-    /// How many standard deviations below the others' success ratio an endpoint is ejected;
-    /// infinite turns this off.
+    /// The difference from the others' success ratio at which an endpoint is ejected, in standard
+    /// deviations; infinite turns this off.
     public var deviations: Double
     /// The length of the first ejection.
     public var ejection: Duration
@@ -87,7 +87,7 @@ public struct EndpointHealth: Sendable {
 ///
 /// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
 /// uses the client's transport directly and passes no gate. So it has no credentials, and is not
-/// logged, retried or limited. At most one check runs at a time for an endpoint, and 64 in all.
+/// logged, retried or limited. A gate runs at most one check for an endpoint, and 64 checks in all.
 ///
 /// Checks begin with the first call. They end when the endpoint leaves the list, or when the client
 /// is shut down or released.

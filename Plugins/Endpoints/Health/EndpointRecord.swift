@@ -80,7 +80,7 @@ final class EndpointRecord: Sendable {
 
     /// Returns the outcomes since the last call, and starts counting again.
     ///
-    /// If the endpoint was present for all of that time, the number of soon ejections falls by one.
+    /// If the endpoint was present for all of that time, one earlier ejection is forgotten.
     func takeWindow(since start: MonotonicInstant) -> EndpointOutcomes {
         state.withLock { state in
             if case .present(let since) = state.phase, since <= start, state.ejections > 0 {

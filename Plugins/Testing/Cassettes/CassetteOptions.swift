@@ -8,7 +8,7 @@ public struct CassetteOptions: Sendable {
     /// nothing.
     public var redaction: Redaction?
 
-    /// The media types that this library cannot parse, but whose content is recorded: `*/*`.
+    /// Media types whose content is recorded although this library cannot parse it, such as `*/*`.
     ///
     /// Secrets may remain in such content, which is searched as text or as bytes. Content of other
     /// types becomes a placeholder (``CassetteTransport/withheld``).

@@ -82,10 +82,10 @@ public final class CassetteTransport: Transport {
         return all.subtracting(.upgrades)
     }
 
-    /// The value of the wrapped transport; false in ``Mode/replay``.
+    /// The `provesClient` of the wrapped transport; false in ``Mode/replay``.
     public var provesClient: Bool { wrapped?.provesClient ?? false }
 
-    /// The value of the wrapped transport; false in ``Mode/replay``.
+    /// The `canEndProcess` of the wrapped transport; false in ``Mode/replay``.
     public var canEndProcess: Bool { wrapped?.canEndProcess ?? false }
 
     // MARK: Results

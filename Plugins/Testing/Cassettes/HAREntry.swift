@@ -90,7 +90,7 @@ struct HAREntry: Sendable {
         guard let code = try response.int("status") else {
             throw ClientError(.configuration, "\(response.path).status is missing")
         }
-        // Tools write this status if there was no response.
+        // Other tools write a status of 0 or less if there was no response.
         if code <= 0 { return .none("it has no response") }
         guard (100...999).contains(code) else {
             throw ClientError(

@@ -118,10 +118,10 @@ public final class FaultTransport: Transport {
     /// The capabilities of the wrapped transport.
     public var capabilities: TransportCapabilities { wrapped.capabilities }
 
-    /// The value of the wrapped transport.
+    /// The `provesClient` of the wrapped transport.
     public var provesClient: Bool { wrapped.provesClient }
 
-    /// The value of the wrapped transport.
+    /// The `canEndProcess` of the wrapped transport.
     public var canEndProcess: Bool { wrapped.canEndProcess }
 
     private let wrapped: any Transport

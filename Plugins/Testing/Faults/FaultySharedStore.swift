@@ -102,7 +102,7 @@ public final class FaultySharedStore: SharedStore {
     /// The number of operations that have failed.
     public var failureCount: Int { state.withLock { $0.failures } }
 
-    /// Begins an outage now, or ends it.
+    /// Begins an outage now; nil ends the current outage.
     public func setOutage(_ kind: Outage.Kind?) { state.withLock { $0.present = kind } }
 
     // MARK: Operations

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Copies multipart content (RFC 2046 §5.1.1).
+/// Redacts multipart content (RFC 2046 §5.1.1).
 ///
 /// The head of a part is redacted like the head of a message, and the content by its own type. If
 /// the name of a part is that of a secret, the content is hidden completely.

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Copies tables of text: CSV (RFC 4180) and TSV.
+/// Redacts tables of text: CSV (RFC 4180) and TSV.
 ///
 /// The first row has the column names. The cells of a column with a secret name are hidden, and so
 /// are the secrets in all other cells. A table is withheld if the column of a secret is not

@@ -46,7 +46,7 @@ enum XMLText {
 
     /// The encodings that a document declares.
     ///
-    /// A declaration in ASCII cannot name UTF-16 correctly; parsers trust the bytes.
+    /// If the declaration itself is ASCII text, UTF-16 is a false claim, which parsers ignore.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let plain = String(decoding: content.prefix(400).filter { $0 < 0x80 }, as: UTF8.self)
         guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }
