@@ -25,14 +25,11 @@ public import TurnpikeTraffic
 /// endpoint, and avoids endpoints that its call has tried. A request counts as running until the
 /// body of its response was read, broke off, was cancelled or was dropped.
 ///
-/// The first call waits for the list, within its own deadline. Later calls use the last list while
-/// one task requests the next list. If a list does not come within 10 s, fails or is empty, the
-/// last list stays in use, and the resolver is called again after 1 s to 30 s. The log and the
-/// meter record this failure. Without any list, calls fail unsent as
-/// ``/TurnpikeCore/ClientError/Code/dns``, or with the resolver's ``/TurnpikeCore/ClientError``.
-///
-/// An endpoint that fails is ejected for a while (``EndpointHealth``). If a new list has the same
-/// target, the target keeps its figures. If several stacks use one gate, they share its state.
+/// The first call waits for the list, within its deadline. If a new list does not come, the last
+/// list stays in use (<doc:SeveralEndpoints>). Without any list, calls fail unsent as
+/// ``/TurnpikeCore/ClientError/Code/dns``, or with the resolver's ``/TurnpikeCore/ClientError``. An
+/// endpoint that fails is ejected for a while (``EndpointHealth``). If several stacks use one gate,
+/// they share its state.
 public struct Endpoints: Interceptor {
     private let service: ServiceName
     private let balancer: LoadBalancer

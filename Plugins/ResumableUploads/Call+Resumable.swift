@@ -63,7 +63,7 @@ public struct ResumableUploadOptions: Sendable {
 
     /// The maximum number of bytes in one request; nil sends all that the server accepts.
     ///
-    /// Smaller parts suit a deadline, or a proxy that limits the content of a request.
+    /// Set smaller parts if a deadline, or a proxy, limits the content of one request.
     public var partBytes: Int64?
 
     /// How many times in a row the upload continues although the server has no more bytes.

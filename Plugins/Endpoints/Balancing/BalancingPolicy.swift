@@ -141,8 +141,7 @@ public struct EndpointZone: Hashable, Sendable {
 /// endpoints. So the choice is deterministic, and clients need not communicate. Number the clients
 /// from 0 on without large gaps, as the replicas of a stateful set are numbered. For any number of
 /// clients, their points are then spread almost evenly. One changed endpoint changes at most two
-/// endpoints of a client's subset. In contrast, Twitter's deterministic aperture needs the number
-/// of clients, and one change shuffles all subsets of *Site Reliability Engineering* (chapter 20).
+/// endpoints of a client's subset.
 ///
 /// For 300 clients and 300 endpoints with a `size` of 20, each endpoint has 20 clients, plus or
 /// minus two. Choose a `size` of 20 or more, so that a subset can bear the load of its clients

@@ -21,14 +21,10 @@ import TurnpikeURLSession
 /// Several responses to equal requests are replayed in order.
 ///
 /// Secrets are replaced before the file is written. Requests are compared in redacted form, so a
-/// replay needs no credentials. Cookies keep their names, and values of JSON and XML property lists
-/// keep their kinds. JSON, XML, forms, multipart content, event streams and tables (CSV, TSV) are
-/// parsed. If such content cannot be parsed completely, only its kind, length and hash are recorded
-/// (``withheld``). Formats that this library cannot parse are treated alike, such as CBOR,
-/// protobuf, YAML, binary property lists, text in UTF-16 or HTTP messages, unless
-/// ``CassetteOptions/allowedTypes`` has their type. Other content is searched for the secrets of
-/// all messages. If there are some thousands of secrets, the search is impossible. Then the file is
-/// not written, and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``.
+/// replay needs no credentials. If content cannot be parsed, only its kind, length and hash are
+/// recorded (``withheld``). ``CassetteOptions/allowedTypes`` allows types that this library cannot
+/// parse. If there are some thousands of secrets, the file is not written, and calls fail with
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. <doc:TestingYourClient> has the details.
 ///
 /// A request without a response is not recorded. If a program reads only a part of the content,
 /// this part is recorded, and a replay fails at its end. Trailer fields are not recorded, because

@@ -147,7 +147,7 @@ public final class FaultTransport: Transport {
         happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
     }
 
-    /// Sends a request through the wrapped transport, or makes it fail.
+    /// Sends a request through the wrapped transport, or makes the request fail.
     public func send(_ request: Request, context: Context) async throws -> Response {
         let (call, send) = (context.id.number, context.sendCount)
         var generator = SeededGenerator(

@@ -249,7 +249,7 @@ struct XMLRedactor {
         return stop + 1
     }
 
-    // Whether an element is a private part of a key in XML, as .NET writes it.
+    // Whether an element is a private part of an XML key in the format of .NET.
     private func isPartOfKey(_ name: Range<Int>, in parent: Int?) -> Bool {
         guard let parent, bytes[elements[parent].name].elementsEqual("RSAKeyValue".utf8) else {
             return false

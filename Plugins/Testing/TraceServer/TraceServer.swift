@@ -24,8 +24,7 @@ import TurnpikeSupport
 ///
 /// Without a viewer, the server uses one thread. A request head may have 16 KiB. A connection has
 /// one request and ten seconds. At most eight connections are open. A ninth connection replaces the
-/// oldest connection without a request, or else the oldest connection. So idle connections block
-/// nobody.
+/// oldest connection without a request, or else the oldest connection.
 public final class TraceServer: Sendable {
     private struct State {
         // The connections in the order of their arrival.
