@@ -26,7 +26,7 @@ struct DownloadWriter {
         case 416 where isResuming:
             response.body.cancel(.drop)
             return try session.finishComplete(head)
-        // 200 and 203 are the whole content instead of a part. Any other success has other
+        // 200 and 203 are the whole content instead of a part. Other 2xx responses have other
         // content, so the bytes received so far stay.
         case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
             return try await start(response, request, onProgress)

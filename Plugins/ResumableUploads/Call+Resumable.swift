@@ -41,7 +41,7 @@ extension Call {
 
 /// How an upload is sent and continued.
 public struct ResumableUploadOptions: Sendable {
-    /// A protocol for resumable uploads.
+    /// The protocols for resumable uploads.
     public enum Dialect: String, Sendable, Hashable, CaseIterable {
         /// *Resumable Uploads for HTTP* (draft-ietf-httpbis-resumable-upload), interop version 8.
         case draft

@@ -70,7 +70,7 @@ struct UploadLimits {
         return Int64(digits)
     }
 
-    /// Checks the maximum size; a server may take content below `min-size` too.
+    /// Checks the content against the limits; a server may take content below `min-size` too.
     func check(_ length: Int64, _ head: ResponseHead) throws {
         var code = ClientError.Code.unsupported
         let reason: String

@@ -86,7 +86,7 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
-                    // A cancellation ends the wait. Then the remaining exchanges report it.
+                    // A cancellation ends the wait. The other exchanges report the cancellation.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
                 group.addTask { (index, await once(index, client)) }

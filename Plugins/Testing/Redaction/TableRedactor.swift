@@ -124,7 +124,7 @@ struct TableRedactor {
     private func cell(at start: Int, _ isOdd: inout Bool) throws(ClientError) -> Cell {
         guard start < bytes.count, bytes[start] == Self.quote else {
             let end = bytes[start...].firstIndex(where: endsCell) ?? bytes.count
-            // Other programs may see other cells.
+            // Other programs may find other cells in such text.
             if bytes[start..<end].contains(Self.quote) { isOdd = true }
             return Cell(range: start..<end, isQuoted: false)
         }
