@@ -89,7 +89,7 @@ extension Call {
     }
 }
 
-/// The state of a download, separate from the handle, whose release cancels the download.
+/// The state of a download; it outlives the handle, which cancels the download when released.
 final class DownloadRunner: Sendable {
     private struct Inner {
         var state = RunningDownload.State.running

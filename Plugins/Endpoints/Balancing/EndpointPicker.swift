@@ -179,7 +179,7 @@ final class EndpointSequence: Sendable {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
         let first = dice.next()
-        // Simultaneous calls get numbers from 1 on.
+        // Calls that run at the same time have numbers from 1 on.
         count.store(first &+ 1, ordering: .relaxed)
         return first
     }
