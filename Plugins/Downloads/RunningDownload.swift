@@ -89,7 +89,7 @@ extension Call {
     }
 }
 
-/// The state of a download; it outlives the handle, which cancels the download when released.
+/// The state of a download, apart from the handle: the handle's release cancels the download.
 final class DownloadRunner: Sendable {
     private struct Inner {
         var state = RunningDownload.State.running

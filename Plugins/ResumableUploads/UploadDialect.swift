@@ -27,7 +27,7 @@ extension ResponseHead {
     }
 }
 
-/// What a server accepts (`Upload-Limit` of the draft).
+/// The limits of a server (`Upload-Limit` of the draft).
 struct UploadLimits {
     private var maxSize: Int64?
     private var minSize: Int64?

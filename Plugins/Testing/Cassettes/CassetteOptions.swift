@@ -50,8 +50,8 @@ public struct CassetteOptions: Sendable {
 /// Decides whether a request equals a recorded request, by redacted method, URL and content.
 ///
 /// The order of query items and form fields, the order and whitespace of JSON, and the boundary of
-/// multipart content do not count. The comparison also ignores fragments of URLs. If a recording has no
-/// content, the content does not count.
+/// multipart content do not count. The comparison also ignores fragments of URLs. If a recording
+/// has no content, the content does not count.
 ///
 /// ```swift
 /// var options = CassetteOptions()
