@@ -130,7 +130,7 @@ public final class TestServer: Sendable {
         try await wait(limit, for: "a condition on the counts of a server", condition)
     }
 
-    /// Waits until the heads of at least a number of requests have arrived, or the task is cancelled.
+    /// Waits until the heads of at least `count` requests have arrived, or the task is cancelled.
     /// - Parameters:
     ///   - count: The number of requests.
     ///   - limit: The longest wait, in real time.

@@ -54,8 +54,8 @@ extension OneShot<Void> {
     /// Waits until the moment is settled, or throws ``WaitExpired`` after a limit of real time.
     ///
     /// A cancelled task runs the closure `leave` and then settles the moment. The limit consists of
-    /// ten parts, and each part ends after all ready tasks had a turn. So the time of a suspended or
-    /// overloaded machine does not count.
+    /// ten parts, and each part ends after all ready tasks had a turn. So the time of a suspended
+    /// or overloaded machine does not count.
     func wait(
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void
