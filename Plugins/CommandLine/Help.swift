@@ -4,7 +4,6 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The pages of `--help`.
 enum Help: String, CaseIterable {
     case overview, send, exec, check, explain, status, cache
 
@@ -12,7 +11,7 @@ enum Help: String, CaseIterable {
         show(page.text, terminal)
     }
 
-    /// Prints the version of the program, which is that of the library.
+    /// The program has the version of the library.
     static func showVersion(_ terminal: Terminal) -> Int32 {
         show("turnpike \(LibraryVersion.current)", terminal)
     }
@@ -26,7 +25,6 @@ enum Help: String, CaseIterable {
         }
     }
 
-    /// Prints a page if the first argument asks for help.
     static func asked(_ arguments: [String], _ page: Help, _ terminal: Terminal) -> Int32? {
         guard let first = arguments.first, first == "--help" || first == "-h" else { return nil }
         return show(page, terminal)
@@ -230,7 +228,6 @@ enum Help: String, CaseIterable {
         """
 }
 
-/// Suggests the command that was probably meant.
 enum NearMissCommand {
     static func hint(for name: String) -> String {
         NearMiss.hint(

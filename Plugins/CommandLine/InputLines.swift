@@ -8,7 +8,6 @@ import TurnpikeSupport
 
 /// The lines of an input, which may contain any bytes.
 final class InputLines: Sendable {
-    /// A line.
     enum Line: Sendable, Equatable {
         /// The bytes of the line, without its line ending.
         case whole(Data)
@@ -19,7 +18,7 @@ final class InputLines: Sendable {
     private let reads = BlockingReads()
     private let reader: Mutex<LineReader>
 
-    /// Creates lines; `read` returns up to a number of further bytes, or no bytes at the end.
+    /// The closure `read` returns up to a number of further bytes, or no bytes at the end.
     init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }
@@ -35,7 +34,6 @@ final class InputLines: Sendable {
     }
 }
 
-/// Splits an input into lines.
 struct LineReader {
     private static let portion = 65_536
     private let maxBytes: Int
@@ -45,13 +43,11 @@ struct LineReader {
     private var start = 0
     private var hasEnded = false
 
-    /// Creates a reader; see ``InputLines/init(maxBytes:read:)``.
     init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         self.maxBytes = maxBytes
         self.read = read
     }
 
-    /// Returns the next line, or nil at the end of the input.
     mutating func next() throws -> InputLines.Line? {
         var scanned = start
         var isTooLong = false
@@ -73,7 +69,7 @@ struct LineReader {
                 return buffer.isEmpty ? nil : .whole(buffer)
             }
             scanned = buffer.count
-            // Takes what is available, because a line must be answered before the next one arrives.
+            // Reads the available bytes: a line must be answered before the next line arrives.
             let chunk = try read(Self.portion)
             if chunk.isEmpty { hasEnded = true } else { buffer.append(chunk) }
         }
@@ -93,10 +89,9 @@ struct LineReader {
     }
 }
 
-/// Runs blocking reads one after another on its own queue.
+/// Runs blocking reads one after another on its own queue, outside the threads of the pool.
 ///
-/// A task that waits for a read does not block a thread of the pool. The wait can be cancelled
-/// although the read cannot.
+/// A task can cancel its wait for a read, but not the read.
 struct BlockingReads: Sendable {
     private let queue = DispatchQueue(label: "turnpike.input")
 
@@ -111,9 +106,8 @@ struct BlockingReads: Sendable {
     }
 }
 
-/// Asks a person for a password on the terminal of the process, without showing it.
+/// Asks a person for a password on the terminal of the process, without showing the password.
 enum PasswordPrompt {
-    /// The error if there is no terminal to ask for a password.
     static var noTerminal: ClientError {
         ClientError(
             .configuration,
@@ -121,11 +115,9 @@ enum PasswordPrompt {
                 + " user:password, or user: for an empty password")
     }
 
-    /// Shows a text and reads a line.
+    /// Shows a text and reads a line, even if standard input and output are redirected.
     ///
-    /// Standard input and output may be redirected. Input typed before the prompt is dropped.
-    /// - Throws: ``noTerminal``; `CancellationError` if the task is cancelled, after restoring the
-    ///   mode of the terminal.
+    /// Input typed before the prompt is dropped. A cancellation restores the mode of the terminal.
     static func ask(_ prompt: String) async throws -> String {
         let terminal = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { throw noTerminal }
@@ -136,8 +128,8 @@ enum PasswordPrompt {
         }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
-        // If the process were suspended or killed here, the terminal would stay silent. Ctrl-C
-        // cancels the task instead.
+        // If the process were suspended or killed here, the terminal would not show input any more.
+        // So Ctrl-C only cancels the task.
         let noKey = UInt8(truncatingIfNeeded: fpathconf(terminal, Int32(_PC_VDISABLE)))
         unsafe withUnsafeMutableBytes(of: &silent.c_cc) { keys in
             for key in [VSUSP, VQUIT] { unsafe keys[Int(key)] = noKey }
@@ -147,7 +139,7 @@ enum PasswordPrompt {
         do {
             defer {
                 _ = unsafe tcsetattr(terminal, TCSANOW, &before)
-                // The terminal did not show the typed line end either.
+                // The terminal hides input, so it did not show the typed line end.
                 try? Descriptor.put(Data("\n".utf8), to: terminal)
             }
             try Descriptor.put(Data(prompt.utf8), to: terminal)

@@ -4,16 +4,16 @@ import Foundation
 import Synchronization
 import TurnpikeSupport
 
-/// Handles Ctrl-C: cancels the work, lets it clean up, and reports the signal in the exit status.
+/// Handles Ctrl-C: cancels the work, waits for its end, and reports the signal in the exit status.
 enum Interruption {
     /// Runs work that SIGINT and SIGTERM cancel; the status is then 128 plus the signal number.
     ///
     /// A second signal ends the process at once.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         guard SignalPipe.end.read >= 0 else { return await work() }
-        // Before the work starts, because a signal must be able to undo what the work does first.
+        // The work starts after this, because a signal must be able to undo the work.
         for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
-        // Awaited below, and cancelled by a signal.
+        // The code below waits for this task, and a signal cancels the task.
         let task = Task { await work() }
         let first = FirstSignal()
         let thread = Thread {
@@ -62,7 +62,6 @@ private enum SignalPipe {
         }
     }
 
-    /// Waits for a signal.
     static func next() -> Int32? {
         var byte: UInt8 = 0
         while true {

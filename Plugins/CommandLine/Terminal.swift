@@ -7,27 +7,23 @@ import TurnpikeSupport
 
 /// The input and output of a command; tests replace it.
 struct Terminal: Sendable {
-    /// Writes the output of the command.
     var output: @Sendable (Data) throws -> Void
-    /// Writes messages for a person.
     var messages: @Sendable (String) -> Void
     /// Reads up to `maxBytes` bytes of the input as soon as any are available; no bytes at the end.
     var input: @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() }
     var outputIsTerminal = false
-    /// Whether the output is a terminal that shows colors to a person who wants them.
+    /// Whether the output is a terminal that shows colors, and the user wants colors.
     var hasColor = false
-    /// Whether the messages go to a terminal that shows colors to a person who wants them.
+    /// Whether the messages go to a terminal that shows colors, and the user wants colors.
     var messagesHaveColor = false
-    /// The width of the terminal that shows the messages, or nil if it is not a terminal.
+    /// The width of the terminal that shows the messages; nil without a terminal.
     var columns: Int?
-    /// Asks for a password with a prompt, without showing what is typed.
+    /// Asks for a password with a prompt, without showing what the user types.
     var password: @Sendable (_ prompt: String) async throws -> String = { _ in
         throw PasswordPrompt.noTerminal
     }
 
-    /// Writes a message.
-    ///
-    /// Escapes control characters, because a peer may have sent them.
+    /// Writes a message; escapes control characters, because a peer may have sent them.
     func error(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
@@ -36,10 +32,9 @@ struct Terminal: Sendable {
 
     func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
 
-    /// Reports that the output could not be written or the input could not be read.
+    /// Reports an error of input or output, and returns the exit status.
     ///
     /// A broken pipe is not reported, because the reader closed the pipe on purpose.
-    /// - Returns: The exit status.
     func ended(by error: any Error) -> Int32 {
         if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
         return ExitCode.of(error)
@@ -47,16 +42,14 @@ struct Terminal: Sendable {
 
     /// Reports each log or metrics file of a stack file that could not be written.
     ///
-    /// Call it after the clients have shut down.
-    /// - Returns: The given exit status, or ``ExitCode/file`` if success was given but a file is
-    ///   missing.
+    /// Call this method after the clients have shut down. If a file is missing, the status
+    /// ``ExitCode/file`` replaces success.
     func ended(_ status: Int32, with registry: Registry) -> Int32 {
         let faults = registry.unwrittenFiles
         for fault in faults { error(fault) }
         return faults.isEmpty || status != ExitCode.success ? status : ExitCode.file
     }
 
-    /// The standard descriptors of the process.
     static var standard: Terminal {
         Terminal(
             output: { try Descriptor.put($0, to: 1) },
@@ -69,7 +62,7 @@ struct Terminal: Sendable {
             columns: isatty(2) == 1 ? width() : nil, password: PasswordPrompt.ask)
     }
 
-    /// Whether the environment of a terminal allows colors (no-color.org).
+    /// The variables `NO_COLOR` (no-color.org) and `TERM` may turn colors off.
     static func wantsColor(_ environment: [String: String]) -> Bool {
         environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
@@ -81,27 +74,23 @@ struct Terminal: Sendable {
     }
 }
 
-/// Why the output could not be written or the input could not be read.
+/// An error of writing the output or reading the input.
 struct OutputError: Error, CustomStringConvertible {
-    /// The reason.
     let description: String
-    /// Whether the reader of the output has closed it.
+    /// Whether the reader of the output has closed the pipe.
     var isBrokenPipe = false
 }
 
-/// Reads and writes complete buffers.
 enum Descriptor {
-    /// Opens the null device for each standard descriptor that is missing at the start of the
-    /// process.
+    /// Opens the null device for each standard descriptor that is missing at the start.
     ///
     /// Otherwise the next opened file or socket would get its number and be used as input or
-    /// output. The null device is opened in the wrong access mode, so that each read or write
-    /// fails, because lost output must be an error.
+    /// output. The null device has the wrong access mode, so that each read or write fails: lost
+    /// output must be an error.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // The new descriptor gets the lowest free number, which is this one, because all lower
-            // ones are open.
+            // All lower descriptors are open, so the new descriptor gets this number.
             _ = unsafe open("/dev/null", flags)
         }
     }
@@ -134,7 +123,7 @@ enum Descriptor {
     }
 
     // Whether the failed operation may be repeated. If another process has made the shared
-    // descriptor non-blocking, waits until it is ready.
+    // descriptor non-blocking, waits until the descriptor is ready.
     private static func wait(for event: Int32, on descriptor: Int32) -> Bool {
         if errno == EINTR { return true }
         guard errno == EAGAIN else { return false }

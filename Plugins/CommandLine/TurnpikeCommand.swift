@@ -31,7 +31,7 @@ public enum TurnpikeCommand {
     public static func main(
         registering register: (inout Registry) -> Void = { _ in }
     ) async -> Never {
-        // Before any other descriptor is opened.
+        // No other descriptor may be opened before this call.
         Descriptor.openMissing()
         // A closed output must cause an error instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
@@ -39,15 +39,13 @@ public enum TurnpikeCommand {
         let arguments = Array(CommandLine.arguments.dropFirst())
         var registry = Registry.commandLine
         register(&registry)
-        // A command that only computes has nothing to cancel or to clean up. A signal ends it at
-        // once.
+        // A command that only computes has nothing to clean up, so a signal ends it at once.
         if ["check", "explain", "status"].contains(arguments.first) {
             exit(await run(arguments, .standard, registry))
         }
         exit(await Interruption.run { [registry] in await run(arguments, .standard, registry) })
     }
 
-    /// Runs a command line.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry
     ) async -> Int32 {
@@ -68,8 +66,7 @@ public enum TurnpikeCommand {
         }
     }
 
-    /// The proxy variables at the start of the command, for transports that are configured to use
-    /// these variables.
+    /// The proxy variables at the start of the command, for transports whose settings use them.
     static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
         name.lowercased().hasSuffix("_proxy")
     }
@@ -102,7 +99,6 @@ enum ExitCode {
     /// Interrupted by Ctrl-C: 128 plus the signal number.
     static let interrupted: Int32 = 130
 
-    /// Returns the exit status for an error.
     static func of(_ error: any Error) -> Int32 {
         if error is CancellationError { return interrupted }
         if error is OutputError { return file }

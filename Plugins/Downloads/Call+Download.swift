@@ -17,13 +17,13 @@ extension Call {
     /// for collected content does not apply.
     ///
     /// A deadline covers each exchange to its last byte, so set a separate deadline for a large
-    /// download. The deadline begins again when an interrupted transfer resumes. When the deadline
+    /// download. The deadline begins again when an interrupted transfer resumes. If the deadline
     /// passes, the download fails and is not resumed. To limit the total time, cancel the task.
     /// - Parameters:
     ///   - destination: The place of the file.
     ///   - options: How an interrupted transfer is handled.
-    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change the
-    ///     state of that actor. The transfer continues when the closure returns.
+    ///   - onProgress: Called after each chunk, on the caller's actor. The transfer continues when
+    ///     the closure returns.
     /// - Returns: The file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
     ///   or renamed; otherwise the error of the call.
@@ -60,26 +60,25 @@ extension DownloadDestination {
 /// A transfer resumes with a range request if the server sent a strong validator: a strong entity
 /// tag, or a modification date well before the date of the response (RFC 9110 §8.8). The download
 /// starts over if there was no strong validator, if the resource has changed, or if the partial
-/// response does not name the same validator. A file is therefore never assembled from two
-/// versions. A response to the range request that is neither a part nor the whole, such as 204,
-/// fails the download and keeps the bytes received so far.
+/// response does not name the same validator. So a file never has parts of two versions. If the
+/// response to the range request is neither a part nor the whole, such as 204, the download fails
+/// and keeps the bytes received so far.
 public struct DownloadOptions: Sendable {
     /// How many times in total an interrupted transfer is resumed within the call.
     ///
-    /// The wait before a resume starts at half a second and doubles up to 30 s as long as no byte
-    /// arrives.
+    /// The wait before a resume starts at half a second. It doubles while no byte arrives, up to 30
+    /// s.
     public var resumes = 3
 
-    /// Whether the received bytes are kept when the call fails, so that a later call, of this
-    /// process or another, can continue.
+    /// Whether the received bytes are kept for a later call, in any process, if this call fails.
     ///
-    /// A later call with this option, the same URL and the same destination finds them in the
+    /// A later call with this option, the same URL and the same destination finds the bytes in the
     /// destination's directory, in a file named `.turnpike-….part`. A second file,
     /// `.turnpike-….resume`, is written only if the directory is known before the response. The
     /// error has the same data as ``TurnpikeCore/ClientError/resumeData``.
     public var keepsPartialFile = false
 
-    /// The data of an earlier call, with which the download continues even if the URL differs.
+    /// The data of an earlier call; the download continues with this data even if the URL differs.
     public var resumeData: ResumeData?
 
     /// Creates options.
@@ -94,16 +93,14 @@ public struct DownloadOptions: Sendable {
 
 /// The result of a download.
 public struct DownloadedFile: Sendable {
-    /// The file.
+    /// The place of the complete file.
     public let url: URL
-    /// The name that the response suggested, made safe.
-    ///
-    /// The property is set even if another name was used.
+    /// The name that the response suggested, made safe, even if another name was used.
     public let suggestedName: String
-    /// The size of the file.
+    /// The size of the file in bytes.
     public let bytes: Int64
-    /// How many of these bytes came from an earlier call.
+    /// How many bytes of the file came from an earlier call.
     public let resumedFrom: Int64
-    /// The head of the last response.
+    /// The head of the last response of the download.
     public let head: ResponseHead
 }

@@ -29,7 +29,7 @@ public struct DownloadDestination: Sendable {
         Self(place: .directory(directory, name: name))
     }
 
-    /// A file.
+    /// A file at this URL.
     public static func file(_ file: URL) -> Self { Self(place: .file(file)) }
 
     /// A file with a random name in the system's directory for temporary files.
@@ -38,21 +38,21 @@ public struct DownloadDestination: Sendable {
         return .choosing { _, _ in directory.appending(path: "turnpike-" + UUID().uuidString) }
     }
 
-    /// A file that is chosen when the response head arrives.
+    /// A file that the closure chooses when the response head arrives.
     ///
-    /// The closure receives the head and the name that it suggests, made safe.
+    /// The closure receives the head and the suggested name, made safe.
     public static func choosing(
         _ choose: @escaping @Sendable (_ head: ResponseHead, _ suggestedName: String) throws -> URL
     ) -> Self { Self(place: .choice(choose)) }
 
-    /// Returns the same destination, which creates missing directories.
+    /// Returns a copy of this destination that creates missing directories.
     public func creatingDirectories() -> Self {
         var copy = self
         copy.createsDirectories = true
         return copy
     }
 
-    /// Returns the same destination, which replaces an existing file.
+    /// Returns a copy of this destination that replaces an existing file.
     ///
     /// By default, the download fails if the file exists.
     public func replacingFile() -> Self {
@@ -70,7 +70,6 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// Distinguishes this destination from others in the same directory.
     var nameInDirectory: String {
         switch place {
         case .directory(_, let name): name ?? ""
@@ -79,17 +78,13 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// Checks the directory before anything is sent.
-    ///
-    /// Whether the file name is free is checked when the response arrives, and again when the file
-    /// is renamed.
+    /// Checks the directory before a request is sent; the name of the file is checked later.
     func check() throws {
         guard let directory else { return }
         try prepare(directory)
         _ = try fixedFile()
     }
 
-    /// Returns the file for a response with a suggested name.
     func file(for head: ResponseHead, suggestedName: String) throws -> URL {
         let file: URL
         if let fixed = try fixedFile() {
@@ -162,15 +157,15 @@ enum FileName {
     /// The longest name in bytes on common file systems.
     static let maxBytes = 255
 
-    /// Returns the name as one safe path component, or nil if nothing of it remains.
+    /// Returns the name as one safe path component, or nil if nothing of the name remains.
     ///
     /// Only the part after the last slash or backslash is used. Control characters and characters
     /// that change the text direction are removed. Dots and spaces at both ends are removed, so
     /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
     /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
     ///
-    /// The scan uses scalars instead of characters. In Swift, a slash and a combining mark after it
-    /// are one character that is not a slash. In the file system, the slash remains.
+    /// The scan uses scalars, because a slash and a combining mark form one Swift character that is
+    /// not a slash. In the file system, the slash is a separator.
     static func safe(_ name: String) -> String? {
         let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
             $0 == "/" || $0 == "\\"
@@ -184,7 +179,6 @@ enum FileName {
         return cut(name)
     }
 
-    /// Returns the last path component of a URL as a safe name.
     static func of(_ url: URL) -> String? {
         let path = url.path(percentEncoded: true)
         guard !path.hasSuffix("/"), let last = path.split(separator: "/").last else { return nil }
@@ -221,7 +215,7 @@ enum FileName {
     private static func cut(_ name: String) -> String? {
         guard name.utf8.count > maxBytes else { return name }
         var ending = ""
-        // Searches bytes, because stepping back by characters may scan the whole name.
+        // Stepping back by characters may scan the whole name, so the search compares bytes.
         if let dot = name.utf8.suffix(32).lastIndex(of: UInt8(ascii: ".")) {
             ending = String(name[dot...])
         }
@@ -240,8 +234,8 @@ extension ResponseHead {
     /// The file name that the response suggests.
     ///
     /// The name comes from `Content-Disposition` (RFC 6266) or, without this field, from the last
-    /// path component of the URL. If both are missing, it is `download`. It is one path component
-    /// of at most 255 bytes without control characters, and neither hidden nor `..`.
+    /// path component of the URL. If both are missing, the name is `download`. The name is one path
+    /// component of at most 255 bytes without control characters, and neither hidden nor `..`.
     var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
             .flatMap(FileName.safe) ?? FileName.of(url) ?? "download"
@@ -250,10 +244,9 @@ extension ResponseHead {
 
 /// The parameters of a `Content-Disposition` field (RFC 6266).
 struct ContentDisposition: Equatable {
-    /// The parameters with names in lower case; of several with the same name, the first.
+    /// The parameters with names in lower case; if a name occurs twice, the first value counts.
     let parameters: [String: String]
 
-    /// Parses the value of a field and ignores invalid parts.
     init(parsing text: String) {
         var parameters: [String: String] = [:]
         for part in Grammar.split(text[...], at: UInt8(ascii: ";")).dropFirst() {

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The exchanges of one download, with the partial file and the data to resume it.
+/// The exchanges of one download, with the partial file and the data to resume the download.
 ///
 /// Only one task at a time may call ``run(_:onProgress:)``.
 final class DownloadSession: Sendable {
@@ -13,11 +13,11 @@ final class DownloadSession: Sendable {
         var offset: Int64 = 0
         var resumedFrom: Int64 = 0
         var resume: ResumeData?
-        // Keeps the bytes when a run fails, so that a later run can continue.
+        // If a run fails, the received bytes stay, so that a later run can continue.
         var isKept = false
     }
 
-    /// Thrown if a response does not match the bytes received so far: the download starts over.
+    /// Thrown if a response does not match the received bytes: the download starts over.
     struct StartsOver: Error {}
 
     let destination: DownloadDestination
@@ -31,10 +31,8 @@ final class DownloadSession: Sendable {
         self.options = options
     }
 
-    /// Keeps the received bytes if the run fails.
     func keep() { state.withLock { $0.isKept = true } }
 
-    /// No longer keeps the received bytes if the run fails.
     func release() { state.withLock { $0.isKept = false } }
 
     /// The data that a later download needs, or nil if the download cannot be resumed.
@@ -42,9 +40,7 @@ final class DownloadSession: Sendable {
         state.withLock { $0.partial != nil && $0.offset > 0 ? $0.resume : nil }
     }
 
-    /// Closes the file for a later download.
-    ///
-    /// Removes the file if it cannot be resumed.
+    /// Closes the file for a later download, or removes the file if it cannot be resumed.
     func letGo() -> ResumeData? {
         let data = resumeData
         state.withLock { state in
@@ -54,7 +50,7 @@ final class DownloadSession: Sendable {
         return data
     }
 
-    /// Sends the call, repeatedly as the options allow, until the file is complete.
+    /// Sends the call until the file is complete, as often as the options allow.
     func run(
         _ call: Call, onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
@@ -127,7 +123,7 @@ final class DownloadSession: Sendable {
         } catch let error as ClientError
             where isResuming && error.code == .validation && error.response?.status == 416
         {
-            // A validator of the chain rejected the 416 before the writer saw it.
+            // A gate for the status threw the 416 response as an error before the writer saw it.
             guard let head = error.response else { throw error }
             return try finishComplete(head)
         }
@@ -135,7 +131,6 @@ final class DownloadSession: Sendable {
 
     // MARK: The file
 
-    /// Continues with the partial file of an earlier call.
     private func takeUp(_ given: ResumeData?, _ note: ResumeNote?) {
         state.withLock { state in
             if state.partial != nil { return }
@@ -143,7 +138,7 @@ final class DownloadSession: Sendable {
                 let partial = PartialFile.reopen(data.partialFile)
             else { return }
             let size = partial.size
-            // A file larger than the whole content cannot be a part of it.
+            // A file that is larger than the whole content cannot be its beginning.
             guard size > 0, size <= data.totalBytes ?? .max else { return partial.unlink() }
             state.partial = partial
             state.offset = size
@@ -152,7 +147,6 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Prepares the file for a response that starts at the first byte.
     func begin(
         in directory: URL, _ head: ResponseHead, of request: Request, total: Int64?,
         validator: String?, _ note: ResumeNote?
@@ -179,7 +173,6 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Adds a chunk and returns how far the file has come.
     func append(_ chunk: Data, total: Int64?) throws -> TransferProgress {
         let offset = try state.withLock { state in
             try state.partial?.write(chunk, at: state.offset)
@@ -192,7 +185,6 @@ final class DownloadSession: Sendable {
     var offset: Int64 { state.withLock { $0.offset } }
     var resume: ResumeData? { state.withLock { $0.resume } }
 
-    /// Moves the file to its final name.
     func finish(
         at url: URL, _ head: ResponseHead, suggestedName: String
     ) throws -> DownloadedFile {
@@ -205,11 +197,9 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Finishes a download whose range was refused because nothing is missing; otherwise starts
-    /// over.
+    /// Finishes the download after a 416 response if no byte is missing; otherwise starts over.
     ///
-    /// A 416 response need not name a validator. If it names another validator than that of the
-    /// received bytes, it belongs to another version.
+    /// A 416 response need not name a validator. Another validator shows another version.
     func finishComplete(_ head: ResponseHead) throws -> DownloadedFile {
         guard let resume, resume.totalBytes == offset, resume.fits(head) ?? true,
             let field = head.headers[.contentRange], let range = ContentRange(parsing: field),
@@ -229,7 +219,6 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Keeps or removes the received bytes, and attaches the resume data to the error.
     private func end(_ error: any Error, _ note: ResumeNote?) -> any Error {
         let isKept = state.withLock { $0.isKept } || options.keepsPartialFile
         if isKept, let resumeData {
@@ -239,7 +228,6 @@ final class DownloadSession: Sendable {
         return error
     }
 
-    /// Removes the received bytes.
     func discard() { if !options.keepsPartialFile { discard(nil) } }
 
     private func discard(_ note: ResumeNote?) {

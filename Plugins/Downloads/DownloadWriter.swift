@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Writes one response of a download to its file.
 struct DownloadWriter {
     let session: DownloadSession
     /// Whether the call is a GET that sets no range, so that the session may request ranges.
@@ -13,7 +12,6 @@ struct DownloadWriter {
     let note: ResumeNote?
     let now: Date
 
-    /// Returns the file once it is complete, after progress for each chunk.
     func write(
         _ response: Response, of request: Request, onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
@@ -28,7 +26,7 @@ struct DownloadWriter {
         case 416 where isResuming:
             response.body.cancel(.drop)
             return try session.finishComplete(head)
-        // 200 and 203 are the whole content instead of a part. Any other success has other
+        // 200 and 203 are the whole content instead of a part. Other 2xx responses have other
         // content, so the bytes received so far stay.
         case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
             return try await start(response, request, onProgress)
@@ -44,7 +42,7 @@ struct DownloadWriter {
         }
     }
 
-    /// Returns the first 4 KiB of the content of an error, or less if the content breaks off.
+    /// Returns the first 4 KiB of an error's content, or less if the content breaks off.
     private func beginning(of body: ResponseBody) async throws -> Data {
         var content = Data()
         do {
@@ -55,12 +53,11 @@ struct DownloadWriter {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The error of the status says more.
+            // The error about the status is more useful than this error.
         }
         return content
     }
 
-    /// Writes all of the content from its first byte.
     private func start(
         _ response: Response, _ request: Request, _ onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
@@ -78,7 +75,6 @@ struct DownloadWriter {
         return try session.finish(at: file, head, suggestedName: name)
     }
 
-    /// Appends the rest of the content.
     private func resume(
         _ response: Response, _ onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
@@ -91,14 +87,13 @@ struct DownloadWriter {
         let file = try session.destination.file(for: head, suggestedName: name)
         let total = range.total ?? resume.totalBytes
         for try await chunk in response.body {
-            // If a chunk extends beyond its range, none of the response can be trusted.
+            // A chunk beyond the range makes the whole response untrustworthy.
             if session.offset + Int64(chunk.count) > range.end {
                 throw DownloadSession.StartsOver()
             }
             onProgress(try session.append(chunk, total: total))
         }
-        // Less arrived than the rest of the content, because the range ends earlier or the body
-        // broke off. The rest can be requested again.
+        // The range ends early, or the body broke off. The missing bytes can be requested again.
         guard session.offset == range.end, total.map({ $0 == range.end }) ?? true else {
             throw Self.incomplete(head)
         }
@@ -136,11 +131,11 @@ struct DownloadWriter {
 }
 
 extension ResumeData {
-    /// Whether a response is about the same content; nil if it names no validator.
+    /// Whether a response has the same version of the content; nil if it names no validator.
     ///
-    /// A server that ignores `If-Range` sends a part of the current version. A part therefore
-    /// counts only if it names the validator of the bytes received so far. This is the entity tag
-    /// (a part must have the tag of the whole, RFC 9110 §15.3.7) or, without a tag, the date.
+    /// If a server ignores `If-Range`, it sends a part of the current version. So a part counts
+    /// only if it names the validator of the received bytes: the entity tag (RFC 9110 §15.3.7) or,
+    /// if there is no tag, the date.
     func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
         return named.map { Grammar.areSame($0, validator) }
@@ -148,7 +143,7 @@ extension ResumeData {
 }
 
 extension ResponseHead {
-    // The type has its own framing and answers a request for several ranges (RFC 9110 §14.6).
+    // `multipart/byteranges` answers a request for several ranges (RFC 9110 §14.6).
     fileprivate var isMultipart: Bool {
         headers[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true
     }

@@ -3,10 +3,9 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A file that is being downloaded.
+/// A file that is being downloaded: hidden, of mode 0600, with an unpredictable name.
 ///
-/// The file is hidden, has mode 0600 and an unpredictable name, and is locked against other
-/// downloads.
+/// A lock on the file excludes other downloads.
 final class PartialFile: Sendable {
     let url: URL
     private let folder: Folder
@@ -17,7 +16,6 @@ final class PartialFile: Sendable {
         name.wholeMatch(of: /\.turnpike-[0-9a-f]{32}\.part/) != nil
     }
 
-    /// Creates an empty file.
     static func create(in directory: URL) throws -> PartialFile {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -32,9 +30,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Opens a file of an earlier download.
-    ///
-    /// Returns nil if it is gone, in use, or not a partial file.
+    /// Opens the file of an earlier download; nil if it is missing, locked, or not a partial file.
     static func reopen(_ url: URL) -> PartialFile? {
         guard url.isFileURL, isName(url.lastPathComponent),
             let folder = try? Folder.holding(url),
@@ -56,13 +52,11 @@ final class PartialFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The number of bytes.
     var size: Int64 {
         var status = stat()
         return unsafe fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// Writes all bytes at a position.
     func write(_ data: Data, at offset: Int64) throws {
         do {
             try writeWhole(data, to: descriptor, at: offset, action: "write to the file")
@@ -71,14 +65,12 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Truncates the file.
     func truncate(to size: Int64) throws {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.fault("empty the file") }
     }
 
-    /// Moves the file to its final name atomically.
-    ///
-    /// A link with that name is replaced, not followed.
+    /// Moves the file to its final name atomically; a link with that name is replaced, not
+    /// followed.
     func move(to destination: URL, replacing: Bool) throws {
         try Self.attempt {
             let isHere = destination.deletingLastPathComponent() == url.deletingLastPathComponent()
@@ -103,7 +95,6 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Removes the file.
     func unlink() { _ = try? folder.remove(name) }
 
     private static func attempt<Value>(_ action: () throws -> Value) throws -> Value {
@@ -122,9 +113,7 @@ final class PartialFile: Sendable {
 }
 
 extension Folder {
-    /// Opens the directory of a file.
-    ///
-    /// Any owner and mode is accepted, because the user chose the directory.
+    /// Opens the directory of a file, with any owner and mode, because the user chose it.
     static func holding(_ file: URL) throws(FileFault) -> Folder {
         try named(file.deletingLastPathComponent().path(percentEncoded: false), .any)
     }

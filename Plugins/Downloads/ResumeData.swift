@@ -13,8 +13,8 @@ public import TurnpikeSupport
 /// }
 /// ```
 ///
-/// It names the file with the received bytes. That file stays until a download continues it or
-/// ``discard()`` removes it. The data contains no URL and no credentials.
+/// The data names the file with the received bytes. That file stays until a download continues it
+/// or ``discard()`` removes it. The data contains no URL and no credentials.
 public struct ResumeData: Codable, Sendable, Hashable {
     /// The entity tag or date that the rest of the content must match (RFC 9110 §13.1.5).
     let validator: String
@@ -24,8 +24,7 @@ public struct ResumeData: Codable, Sendable, Hashable {
     public let partialFile: URL
     /// The name that the first response suggested, made safe.
     let suggestedName: String
-    // A hash of the URL, so that a file found in a directory is continued only for the same
-    // resource.
+    // A hash of the URL. A file found in a directory is continued only for the same resource.
     let resource: String
 
     /// How many bytes have been received; 0 if the file is gone.
@@ -40,16 +39,14 @@ public struct ResumeData: Codable, Sendable, Hashable {
         }
     }
 
-    /// Returns the hash of a URL without its fragment.
+    /// The fragment of the URL does not count.
     static func resource(_ url: URL) -> String {
         SHA256.digest(of: Data(url.absoluteString.prefix { $0 != "#" }.utf8)).hexadecimal
     }
 }
 
 extension ResumeData {
-    /// Decodes stored data.
-    ///
-    /// The name is made safe again, because the stored data may have been changed.
+    /// Decodes stored data, and makes the name safe again, because the data may have been changed.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         validator = try values.decode(String.self, forKey: .validator)
@@ -62,13 +59,13 @@ extension ResumeData {
 }
 
 extension ClientError {
-    /// The data to continue the failed download, if that is possible.
+    /// The data to continue the failed download; nil if the download cannot continue.
     ///
     /// The value is nil without ``TurnpikeDownloads/DownloadOptions/keepsPartialFile``.
     public var resumeData: ResumeData? { attachment as? ResumeData }
 }
 
-/// The file by which a later call finds the partial file of an earlier call.
+/// A file that tells a later call which partial file an earlier call left.
 struct ResumeNote: Sendable {
     private let file: URL
     private let directory: URL
@@ -76,8 +73,7 @@ struct ResumeNote: Sendable {
 
     private static let maxBytes = 65_536
 
-    /// Creates the note for a URL and a destination, or nil if the directory is not known in
-    /// advance.
+    /// Returns nil if the directory is not known before the response.
     init?(_ url: URL, _ destination: DownloadDestination) {
         guard let directory = destination.directory else { return nil }
         self.directory = directory
@@ -89,7 +85,7 @@ struct ResumeNote: Sendable {
             directoryHint: .notDirectory)
     }
 
-    /// Returns the data for the same resource, if the note exists and is valid.
+    /// Returns the stored data if it is valid and about the same resource.
     func read() -> ResumeData? {
         guard
             let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)
@@ -102,7 +98,7 @@ struct ResumeNote: Sendable {
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
         else { return nil }
-        // The partial file is always searched beside the note, even if the directory was moved.
+        // The directory may have been moved, so the partial file is searched beside the note.
         return ResumeData(
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(
@@ -110,7 +106,6 @@ struct ResumeNote: Sendable {
             suggestedName: data.suggestedName, resource: resource)
     }
 
-    /// Writes the note atomically.
     func write(_ data: ResumeData) throws {
         let partial = try PartialFile.create(in: directory)
         do {
@@ -154,8 +149,8 @@ extension ResponseHead {
         if headers[.acceptRanges]?.lowercased() == "none" { return nil }
         if let coding = headers[.contentEncoding], coding.lowercased() != "identity" { return nil }
         if let tag = headers[.eTag] {
-            // A weak tag also rules out the date (RFC 9110 §13.1.5). Bytes are compared, because a
-            // quote and a combining mark after it form one character.
+            // A weak tag also rules out the date (RFC 9110 §13.1.5). The test compares bytes,
+            // because a quote and a combining mark form one character.
             let quote = UInt8(ascii: "\"")
             let isStrong = tag.utf8.count >= 2 && tag.utf8.first == quote && tag.utf8.last == quote
             return isStrong ? tag : nil
@@ -164,8 +159,8 @@ extension ResponseHead {
             let changed = HTTPDate.parse(modified, now: now)
         else { return nil }
         guard let text = headers[.date] else {
-            // A response without a date was sent about now (RFC 9110 §6.6.1), by a clock that may
-            // differ.
+            // Without `Date`, the response was sent about now (RFC 9110 §6.6.1), by a clock that
+            // may differ.
             return now.timeIntervalSince(changed) >= 60 ? modified : nil
         }
         // A date is strong only if the content cannot have changed within the same second (RFC 9110

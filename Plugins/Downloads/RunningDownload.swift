@@ -4,8 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A handle to a running download, to observe progress, pause, resume or cancel it, and get the
-/// file.
+/// A handle that observes, pauses, resumes or cancels a running download.
 ///
 /// ```swift
 /// let running = client.get("big.iso").startDownload(to: .directory(downloads))
@@ -16,8 +15,8 @@ import TurnpikeSupport
 /// ```
 ///
 /// A pause ends the transfer and keeps the received bytes. ``resume()`` requests the rest with a
-/// range, or the whole content if the server sent no strong validator. Releasing the handle cancels
-/// the download.
+/// range, or the whole content if the server sent no strong validator. If the handle is released,
+/// the download is cancelled.
 public final class RunningDownload: Sendable {
     /// The state of a download.
     public enum State: Sendable, Hashable, CaseIterable {
@@ -32,9 +31,7 @@ public final class RunningDownload: Sendable {
         /// The download was cancelled.
         case cancelled
 
-        /// Whether a download may change from this state to another.
-        ///
-        /// A final state never changes. A running or paused download may end in any way.
+        /// Whether a download may change from this state to the next; a final state never changes.
         func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.finished, _), (.failed, _), (.cancelled, _): false
@@ -53,27 +50,21 @@ public final class RunningDownload: Sendable {
     /// The current state.
     public var state: State { runner.state }
 
-    /// The file, when the download has finished.
+    /// The file of the finished download.
     /// - Throws: The error of the download, or `CancellationError` if the download or the waiting
     ///   task was cancelled.
     public var value: DownloadedFile {
         get async throws { try await runner.outcome.value() }
     }
 
-    /// The progress of the transfer.
-    ///
-    /// A slow reader gets only the latest value.
+    /// The progress of the transfer; a slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> { runner.progress.stream() }
 
-    /// Pauses the transfer.
-    ///
-    /// Returns false if no transfer is running.
+    /// Pauses the transfer; returns false if no transfer is running.
     @discardableResult
     public func pause() -> Bool { runner.pause() }
 
-    /// Resumes after a pause.
-    ///
-    /// Returns false if the download is not paused.
+    /// Resumes a paused download; returns false if the download is not paused.
     @discardableResult
     public func resume() -> Bool { runner.resume() }
 
@@ -81,8 +72,7 @@ public final class RunningDownload: Sendable {
     public func cancel() { runner.cancel() }
 
     /// Ends the download and keeps the received bytes.
-    /// - Returns: The data to continue later, or nil if that is impossible or the file is already
-    ///   complete.
+    /// - Returns: The data to continue later; nil if the download cannot be resumed or is complete.
     public func stop() async -> ResumeData? { await runner.stop() }
 }
 
@@ -99,9 +89,7 @@ extension Call {
     }
 }
 
-/// The state of a download that can be paused.
-///
-/// It is separate from the handle, whose deinitialisation cancels the download.
+/// The state of a download, apart from the handle: the handle's release cancels the download.
 final class DownloadRunner: Sendable {
     private struct Inner {
         var state = RunningDownload.State.running
@@ -145,7 +133,7 @@ final class DownloadRunner: Sendable {
         guard let task = transition(to: .cancelled) else { return }
         task.cancel()
         outcome.settle(.failure(CancellationError()))
-        // Ends by itself when the transfer has ended.
+        // This task ends when the transfer ends.
         _ = Task.inheriting(immediately: false) { [session] in
             await task.value
             session.discard()
@@ -160,7 +148,7 @@ final class DownloadRunner: Sendable {
         return session.letGo()
     }
 
-    /// Returns the task of the previous state, or nil if the transition is not allowed.
+    /// Returns the task of the previous state; nil if the transition is not allowed.
     private func transition(
         to next: RunningDownload.State, keeping: Bool = false
     ) -> Task<Void, Never>? {
@@ -172,19 +160,19 @@ final class DownloadRunner: Sendable {
         }
     }
 
-    // The task ends by `pause`, `cancel` or `stop`, or with the download.
+    // This task ends by `pause`, `cancel` or `stop`, or when the download ends.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
-            // This run takes over the bytes that a pause kept. Later, the options decide whether
-            // the bytes stay.
+            // This run continues with the bytes that a pause kept. From now on, the options decide
+            // whether the bytes stay if the run fails.
             inner.withLock { if $0.state == .running { session.release() } }
             do {
                 let file = try await session.run(call) { progress.send($0) }
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {
-                // The run was paused, or was cancelled by a method that settles the outcome itself.
+                // The run was paused, or the method that cancelled it settles the outcome.
             } catch {
                 _ = transition(to: error is CancellationError ? .cancelled : .failed)
                 outcome.settle(.failure(error))
@@ -193,9 +181,7 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Sends progress to any number of readers.
-///
-/// A reader gets the latest state, even if it starts late.
+/// Sends the progress to any number of readers; a late reader first gets the latest state.
 final class ProgressHub: Sendable {
     private struct State {
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
@@ -217,7 +203,7 @@ final class ProgressHub: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
-            // Under the lock, so that no later state is delivered before this one.
+            // The lock prevents that a later state is delivered before this state.
             if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished

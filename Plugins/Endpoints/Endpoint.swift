@@ -3,13 +3,13 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// One of the places that serve a logical name: a replica of a service.
+/// One of the servers for a logical name: a replica of a service.
 public struct Endpoint: Hashable, Sendable {
-    /// The target of its connections.
+    /// The target of the endpoint's connections.
     public var target: ConnectTarget
-    /// Its share of the load, relative to other endpoints; above zero, 1 by default.
+    /// The share of the load, relative to other endpoints; above zero, 1 by default.
     public var weight: Double
-    /// The zone that it runs in, if known.
+    /// The zone that the endpoint runs in, if known.
     public var zone: String?
 
     /// Creates an endpoint.
@@ -26,18 +26,18 @@ public struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// Its address: `10.0.0.7:8080`.
+    /// The address as text, such as `10.0.0.7:8080`.
     public var description: String { target.description }
 }
 
 extension Endpoint {
-    /// Creates an endpoint from text: `10.0.0.7:8080`, `users-1.internal:8080`, `[2001:db8::7]:8080`
-    /// or `unix:/run/users.sock`.
+    /// Creates an endpoint from text: `10.0.0.7:8080`, `users-1.internal:8080`,
+    /// `[2001:db8::7]:8080` or `unix:/run/users.sock`.
     /// - Parameters:
     ///   - text: The address.
     ///   - port: The port, if the text has none.
-    ///   - weight: Its share of the load, relative to other endpoints; above zero.
-    ///   - zone: The zone that it runs in, if known.
+    ///   - weight: The share of the load, relative to other endpoints; above zero.
+    ///   - zone: The zone that the endpoint runs in, if known.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and the expected
     ///   text.
     public init(
@@ -46,7 +46,6 @@ extension Endpoint {
         self.init(try Self.target(address: text, port: port), weight: weight, zone: zone)
     }
 
-    /// Returns the target of a text that has a port or is the path of a socket.
     static func target(of text: String) throws(ClientError) -> ConnectTarget {
         let target: ConnectTarget
         if let path = path(in: text) {
@@ -65,7 +64,6 @@ extension Endpoint {
         return target
     }
 
-    /// Returns the target of an address with its own port, or with a separate one.
     static func target(
         address text: String, port: Int?
     ) throws(ClientError) -> ConnectTarget {
@@ -119,9 +117,9 @@ extension Endpoint {
 
 /// The endpoints of a logical name, and how long they are valid.
 public struct EndpointList: Hashable, Sendable {
-    /// The endpoints.
+    /// The endpoints of the name.
     public var endpoints: [Endpoint]
-    /// How long the list is used before the resolver is asked again; nil for no limit.
+    /// How long the list is used before the resolver gets the next call; nil for no limit.
     public var freshFor: Duration?
 
     /// Creates a list.
@@ -133,17 +131,17 @@ public struct EndpointList: Hashable, Sendable {
 
 /// Finds the endpoints of a logical name, for example in a list, a file, DNS or a service registry.
 public protocol EndpointResolver: Sendable {
-    /// Where a request is sent, as text for people: "one of the addresses of users.internal".
+    /// Where a request is sent, for people, such as "one of the addresses of users.internal".
     ///
     /// The text is part of the facts of ``Endpoints``. The default is "one of its endpoints".
     var summary: String { get }
 
     /// Returns the current endpoints.
     ///
-    /// Only one call runs at a time, in the background. Meanwhile requests use the last list. If
-    /// the call fails, the last list stays in use.
-    /// - Parameter context: Has the clock and the random source. The call is cancelled when the
-    ///   answer is not needed any more.
+    /// Only one call runs at a time, in the background. During this call, requests use the last
+    /// list. If the call fails, the last list stays in use.
+    /// - Parameter context: Has the clock and the random source. When the list is not needed any
+    ///   more, the context is cancelled.
     /// - Returns: The endpoints, and how long they are valid.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList
@@ -156,18 +154,15 @@ extension EndpointResolver {
 
 /// Endpoints that never change.
 ///
-/// A list with a mistake is never used. Calls fail as
-/// ``/TurnpikeCore/ClientError/Code/configuration`` with the entry, the value that was found, and
-/// what was expected.
+/// If the list has a mistake, calls fail as ``/TurnpikeCore/ClientError/Code/configuration``. The
+/// error names the entry, the value that was found, and the expected value.
 public struct FixedEndpoints: EndpointResolver {
     private let result: Result<EndpointList, any Error>
 
     /// The first hundred mistakes of the list, each with its path: `endpoints[3].weight`.
     public let faults: [(path: String, message: String)]
 
-    /// Creates a list.
-    ///
-    /// An entry that equals an earlier entry is dropped.
+    /// Creates a list and drops repeated entries.
     /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must have the same
     ///   weight and zone.
     public init(_ endpoints: [Endpoint]) {

@@ -6,20 +6,19 @@ import TurnpikeTraffic
 
 /// One running request to an endpoint.
 ///
-/// It counts as running until it ends, once: with the body of the response, with an error, or when
+/// The request counts as running until the body of the response ends, an error ends the request, or
 /// the lease is released.
 final class EndpointLease: Sendable {
     private struct State {
         var isUnderWay = true
-        // The time until the head; nil before it, and for requests that fail.
+        // The time until the head; nil before the head, and for requests that fail.
         var latency: Duration?
-        // Whether a failure of this request was already counted.
         var hasFailed = false
     }
 
     let member: EndpointMember
     let start: MonotonicInstant
-    /// The number of ejections of the endpoint before the request.
+    /// The endpoint's number of ejections before the request.
     ///
     /// A request that was sent before an ejection does not count after the ejection.
     let generation: Int
@@ -36,14 +35,12 @@ final class EndpointLease: Sendable {
 
     deinit { end() }
 
-    /// Notes the arrival of the head, with its verdict.
     func hasHead(_ verdict: CircuitVerdict, at now: MonotonicInstant) {
         let latency = start.duration(to: now)
         state.withLock { $0.latency = latency }
         if verdict == .success { member.record(latency: latency, failed: false, at: now) }
     }
 
-    /// Ends the request; returns whether it was running.
     @discardableResult
     func end() -> Bool {
         let wasUnderWay = state.withLock { state in
@@ -54,21 +51,18 @@ final class EndpointLease: Sendable {
         return wasUnderWay
     }
 
-    /// Counts a failure of the request, once; returns whether this is the first.
+    /// Counts a failure of the request once; returns whether this is the first failure.
     func fail(at now: MonotonicInstant) -> Bool {
         let (isFirst, latency) = state.withLock { state in
             defer { state.hasFailed = true }
             return (!state.hasFailed, state.latency)
         }
         guard isFirst else { return false }
-        // A body may take long, so only the head shows how slow the endpoint is.
+        // A body may take long, so only the time to the head shows how slow the endpoint is.
         member.record(latency: latency ?? start.duration(to: now), failed: true, at: now)
         return true
     }
 
-    /// Notes that the request was abandoned before its head.
-    ///
-    /// The endpoint is at least that slow.
     func giveUp(at now: MonotonicInstant) {
         let hasHead = state.withLock { $0.latency != nil }
         if !hasHead { member.record(atLeast: start.duration(to: now), at: now) }
@@ -79,11 +73,11 @@ final class EndpointLease: Sendable {
 final class TriedOfCall: Sendable {
     private let tried = Mutex<[UInt64]>([])
 
-    /// Chooses an endpoint and remembers it, so that a simultaneous attempt does not choose it too.
+    /// Chooses and remembers an endpoint, so that a simultaneous attempt chooses another endpoint.
     func choosing(_ choose: ([UInt64]) -> PickResult?) -> PickResult? {
         var known = tried.withLock { $0 }
         while true {
-            // Not under the lock, because the user's own code may run.
+            // The choice may run the user's code, so it must not run under the lock.
             guard let pick = choose(known) else { return nil }
             let isNews = tried.withLock { tried in
                 if tried.count == known.count {

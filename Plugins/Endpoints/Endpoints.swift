@@ -20,21 +20,16 @@ public import TurnpikeTraffic
 /// keep the logical name. If the transport has no connect targets, the client has a fault. Requests
 /// to other hosts, and requests that already have a connect target, pass unchanged.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
-/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``, next to the
-/// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
-/// others are left. A request counts as
-/// under way until the body of its response has ended: it was read, broke off, was cancelled or
-/// dropped.
+/// Place the gate next to the transport, inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
+/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``. Then each attempt chooses an
+/// endpoint, and avoids endpoints that its call has tried. A request counts as running until the
+/// body of its response was read, broke off, was cancelled or was dropped.
 ///
-/// The first call waits for the list, within its own deadline. Later calls use the last list while
-/// one task requests the next. If a list does not come within 10 s, fails or is empty, the last
-/// list stays in use. The log and the meter record this, and the resolver is called again after 1 s
-/// to 30 s. Without any list, calls fail unsent as ``/TurnpikeCore/ClientError/Code/dns``, or with
-/// the resolver's own ``/TurnpikeCore/ClientError``.
-///
-/// An endpoint that fails is ejected for a while (``EndpointHealth``). Its figures belong to its
-/// target, and survive a new list. If several stacks use one gate, they share its state.
+/// The first call waits for the list, within its deadline. If a new list does not come, the last
+/// list stays in use (<doc:SeveralEndpoints>). Without any list, calls fail unsent as
+/// ``/TurnpikeCore/ClientError/Code/dns``, or with the resolver's ``/TurnpikeCore/ClientError``. An
+/// endpoint that fails is ejected for a while (``EndpointHealth``). If several stacks use one gate,
+/// they share its state.
 public struct Endpoints: Interceptor {
     private let service: ServiceName
     private let balancer: LoadBalancer
@@ -52,8 +47,8 @@ public struct Endpoints: Interceptor {
     ///   - health: When an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts
     ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),
-    ///     refreshes that failed (`….refresh_failures`), and choices among all endpoints because
-    ///     too few are healthy (`….panics`).
+    ///     failed refreshes (`….refresh_failures`), and choices among all endpoints because too few
+    ///     are healthy (`….panics`).
     ///   - verdict: Decides what an outcome says about its endpoint. The closure is not called for
     ///     a cancellation.
     public init(
@@ -72,18 +67,15 @@ public struct Endpoints: Interceptor {
 
     /// Adopts the rules and the meter of another gate for the same host.
     ///
-    /// The endpoints keep their state, and their list until a new one comes.
+    /// The endpoints keep their state. The current list stays in use until a new list arrives.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// The fault of the host, or nil.
-    ///
-    /// With a fault, each call fails.
+    /// The fault of the host, with which each call fails, or nil.
     public var fault: ClientError? { service.fault }
 
     /// The gate needs a transport with connect targets.
     public var requiredCapabilities: TransportCapabilities { .connectTargets }
 
-    /// The endpoints of the current list, with their state.
     var members: [EndpointMember] { balancer.members }
 
     /// Ends the refresh and the checks, and flushes the meter.
@@ -120,7 +112,7 @@ public struct Endpoints: Interceptor {
             passedOver: isOther ? "it is not for \(service)" : nil)
     }
 
-    /// How many endpoints are usable, and those that are not.
+    /// How many endpoints are usable, and which are not.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         balancer.liveFigures(at: now)
     }
@@ -165,8 +157,8 @@ public struct Endpoints: Interceptor {
         }
     }
 
-    // An attempt timeout is a failure of the endpoint, wherever that gate is. Any other
-    // cancellation from outside is not.
+    // An attempt timeout is a failure of the endpoint, also if the gate for it is outside. Any
+    // other cancellation from outside is no failure.
     private func verdict(
         _ request: Request, _ error: any Error, _ context: Context
     ) -> CircuitVerdict {
@@ -198,20 +190,16 @@ extension Gate where Self == Endpoints {
 
 /// The logical host of a gate's endpoints, with or without a port.
 struct ServiceName: Sendable, CustomStringConvertible {
-    /// The text in lower case.
     let description: String
-    /// The host in lower case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address has no brackets.
     let host: String
     /// The port; nil for all ports.
     let port: Int?
-    /// The fault of the text, or nil.
-    ///
-    /// With a fault, each call fails.
+    /// The fault of the text, with which each call fails, or nil.
     let fault: ClientError?
 
     init(_ text: String) {
         description = text.lowercased()
-        // The parser of URLs decides what a host is.
         let url = Request(.get, "http://\(description)/")
         let isAlone = !description.contains { "/?#@".contains($0) }
         if isAlone, url.fault == nil, let origin = url.origin {

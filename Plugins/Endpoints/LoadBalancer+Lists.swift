@@ -4,9 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-// The source of the lists.
 extension LoadBalancer {
-    /// The longest time for a resolver to return a list.
     static let refreshLimit = Duration.seconds(10)
 
     private enum FirstStep {
@@ -16,8 +14,7 @@ extension LoadBalancer {
         case begin
     }
 
-    /// Waits for the first list.
-    /// - Throws: The error of the list. The error of the call's cancellation is thrown at once.
+    /// Waits for the first list, and throws its error, or at once the error of a cancellation.
     func firstList(in context: Context) async throws {
         while true {
             let now = context.timeSource.now
@@ -41,19 +38,18 @@ extension LoadBalancer {
                         try await refresh.wait(in: context)
                     }
                 } catch is ListRefresh.Ended {
-                    // Another client of the gate was shut down.
+                    // The shutdown of another client of this gate ended the refresh.
                     try context.checkCancellation()
                 }
             }
         }
     }
 
-    /// Asks the resolver for a list.
     func run(_ refresh: ListRefresh) {
-        // The task belongs to no call. The task ends when the resolver returns. Until then it holds
-        // only the resolver and its context. Both are cancelled when the request is settled: by its
-        // list, by the limit below, by the shutdown of a client, by new rules, or by the release of
-        // the balancer. A resolver that ignores all of this is left running.
+        // This task belongs to no call. It ends when the resolver returns. Until then it holds only
+        // the resolver and its context. Both are cancelled by the arrival of the list, by the limit
+        // below, by the shutdown of a client, by new rules, or by the release of the balancer. A
+        // resolver that ignores its cancellation is left running.
         let task = Task.apart { [weak self] in
             let result: Result<EndpointList, any Error>
             do {
@@ -110,28 +106,27 @@ extension LoadBalancer {
         }
     }
 
-    /// Returns a list without repetitions, if it has no mistake.
+    /// Returns a list without repetitions, or throws if the list has a mistake.
     private func checked(
         _ list: EndpointList, of resolver: any EndpointResolver
     ) throws -> EndpointList {
-        // A long list is not checked again if it has not changed. The comparison is free if the
-        // storage is the same, as for an unchanged file.
+        // An unchanged list is not checked again. If the storage is the same, as for an unchanged
+        // file, the comparison takes no time.
         let listed = state.withLock { $0.listed }
         if !listed.isEmpty, list.endpoints == listed {
             return EndpointList(listed, freshFor: list.freshFor)
         }
         let endpoints = try EndpointCheck.checked(list.endpoints)
             .result(of: "the list of the resolver \(type(of: resolver))")
-        // If nothing was dropped, the resolver's storage is kept.
+        // If no entry was dropped, the list keeps the resolver's storage.
         return endpoints.count == list.endpoints.count
             ? list : EndpointList(endpoints, freshFor: list.freshFor)
     }
 
-    /// Makes a list the current one.
+    /// Makes a list the current list; returns false if the refresh was ended before.
     ///
-    /// The slow work for thousands of endpoints is done here, in the task of the refresh, while
-    /// calls use the old list. Only the last step needs a lock.
-    /// - Returns: Whether the list was still awaited.
+    /// The slow work for thousands of endpoints runs in the task of the refresh, while calls use
+    /// the old list. Only the exchange of the lists needs a lock.
     private func install(
         _ list: EndpointList, of refresh: ListRefresh, at now: MonotonicInstant
     ) -> Bool {
@@ -139,7 +134,7 @@ extension LoadBalancer {
             state.source.refresh === refresh ? (state.members, state.rules, state.listed) : nil
         }
         guard let (former, rules, listed) = known else { return false }
-        // The check has returned the same storage for an unchanged list.
+        // For an unchanged list, `checked` has returned the same storage.
         let isSame = list.endpoints == listed
         let (order, members) =
             isSame ? ([], [:]) : Self.members(of: list, by: rules, after: former, at: now)
@@ -198,7 +193,6 @@ extension LoadBalancer {
 
     // MARK: Errors
 
-    /// The error of a call without endpoints.
     func noList(_ error: (any Error)?, retryAfter: Duration?) -> ClientError {
         let reason = error.map { ": " + Self.text(of: $0) } ?? ""
         let known = error as? ClientError

@@ -4,13 +4,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The endpoints of one logical name: the current list, the state of each endpoint, and the times
-/// of due work.
+/// The endpoints of one logical name: the current list, and the state of each endpoint.
 ///
 /// Calls read a view, which never changes. Every change (a new list, an ejection, a return) makes a
-/// new view. There is no thread and no timer. The first call after the due time does the due work.
+/// new view. There is no thread and no timer: the first call after a due time does the due work.
 final class LoadBalancer: Sendable {
-    /// The view in which calls choose an endpoint.
     struct View: Sendable {
         let set: EndpointSet
         let chooser: EndpointPicker
@@ -22,20 +20,19 @@ final class LoadBalancer: Sendable {
     struct State {
         var rules: EndpointRules
         var chooser: EndpointPicker
-        // The members by target. Each list replaces all of them.
         var members: [ConnectTarget: EndpointMember] = [:]
         // The members in the order of the list.
         var order: [EndpointMember] = []
-        // The list itself, with repetitions and before a subset.
+        // The list of the resolver, with repetitions and before a subset is chosen.
         var listed: [Endpoint] = []
         var ejectedCount = 0
         var source = SourceState()
         // When the first ejection ends.
         var returnAt = MonotonicInstant(nanoseconds: .max)
-        // When the outcomes of the endpoints were last compared, and when they are compared next.
+        // The times of the last and the next comparison of outcomes.
         var sweptAt = MonotonicInstant(nanoseconds: .max)
         var sweepAt = MonotonicInstant(nanoseconds: .max)
-        // When the last view that may be delayed was made, and when a delayed one is made.
+        // When the last view that may be delayed was made, and when a delayed view is due.
         var renewedAt = MonotonicInstant(nanoseconds: .min)
         var renewAt = MonotonicInstant(nanoseconds: .max)
         // Lines for the log, which the next calls report.
@@ -83,10 +80,8 @@ final class LoadBalancer: Sendable {
     // The refresh and the checks do not hold the balancer, and end with it.
     deinit { stop() }
 
-    /// The endpoints of the current list.
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// The destination of requests, and the rule, as text for people.
     var text: String {
         let rules = state.withLock { $0.rules }
         return "\(rules.resolver.summary), \(rules.policyText)"
@@ -94,7 +89,7 @@ final class LoadBalancer: Sendable {
 
     /// Adopts the rules and the meter of another balancer.
     ///
-    /// The endpoints keep their state, and the next call asks the new resolver for a list.
+    /// The endpoints keep their state, and the next call requests a list from the new resolver.
     func update(to other: LoadBalancer) {
         let rules = other.state.withLock { $0.rules }
         checks.update(rules.health.check)
@@ -103,10 +98,9 @@ final class LoadBalancer: Sendable {
             state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
             state.rules = rules
             state.listed = []
-            // The results of the former checks are forgotten, because there may be no new checks to
-            // correct them.
+            // There may be no new checks to correct the results of the former checks.
             for member in state.order { member.health.forgetChecks() }
-            // The next call checks whether too many are ejected under the new rules.
+            // The next call checks whether too many endpoints are ejected under the new rules.
             if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
             renew(&state)
             return state.source.end(asksAgain: true)
@@ -116,9 +110,7 @@ final class LoadBalancer: Sendable {
         tell()
     }
 
-    /// Ends the refresh and the checks.
-    ///
-    /// A later call begins them again.
+    /// Ends the refresh and the checks; a later call begins both again.
     func stop() {
         checks.stop()
         let ended = state.withLock { state in
@@ -130,9 +122,7 @@ final class LoadBalancer: Sendable {
 
     // MARK: The view
 
-    /// Returns the view for a call.
-    ///
-    /// Does the due work first, and waits for the first list.
+    /// Does the due work, waits for the first list, and returns the view for a call.
     func view(
         in context: Context, for origin: Origin, _ next: Next
     ) async throws -> View {
@@ -145,7 +135,6 @@ final class LoadBalancer: Sendable {
         return view
     }
 
-    /// Chooses an endpoint, and counts a request to it as running.
     func lease(
         of view: View, for request: Request, in context: Context
     ) throws -> EndpointLease {
@@ -164,8 +153,8 @@ final class LoadBalancer: Sendable {
         return EndpointLease(pick.member, at: now)
     }
 
-    // Describes the choice before the request counts as running. The text says why an endpoint is
-    // used although it is slow or unhealthy.
+    // Describes the choice before the request counts as running. The text says why the call uses a
+    // slow or unhealthy endpoint.
     private func text(
         of pick: PickResult, in view: View, at now: MonotonicInstant
     ) -> String {
@@ -189,9 +178,7 @@ final class LoadBalancer: Sendable {
 
     // MARK: Due work
 
-    /// Does the due work.
-    ///
-    /// If a list is due, requests it unless a request is running already.
+    /// Does the due work; requests a due list unless a request is running already.
     func doWhatIsDue(in context: Context) {
         let now = context.timeSource.now
         let unit = context.random.unit()
@@ -213,9 +200,7 @@ final class LoadBalancer: Sendable {
         if hasChanged { tell() }
     }
 
-    /// Notes the next due time.
-    ///
-    /// Call this after each change of the state, under its lock.
+    /// Sets the next due time, after each change of the state, under its lock.
     func note(_ state: inout State) {
         var next = min(state.returnAt, state.sweepAt, state.renewAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
@@ -225,9 +210,9 @@ final class LoadBalancer: Sendable {
 
     /// Makes a new view, under the lock of the state.
     ///
-    /// The cost grows with the number of endpoints. With thousands, the view is delayed if the last
-    /// one was made a moment ago, so that the loss of many endpoints does not keep calls busy.
-    /// Without a time, it is never delayed.
+    /// The cost grows with the number of endpoints. If thousands of endpoints are lost at once, a
+    /// view is delayed after the last view, so that calls stay fast. Without `now`, no view is
+    /// delayed.
     func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
         if state.order.isEmpty { return }
         if let now, state.order.count > 1024 {
@@ -247,7 +232,7 @@ final class LoadBalancer: Sendable {
             isUsable: { isInPanic || $0.health.isUsable })
         let view = View(
             set: set, chooser: state.chooser, isInPanic: isInPanic, slowStart: health.slowStart)
-        // The old view is released outside the lock of the current one.
+        // The old view is released outside the lock of the current view.
         let former = present.withLock { present in
             defer { present = view }
             return present
@@ -271,7 +256,6 @@ final class LoadBalancer: Sendable {
         return away + [count] + (list.map { [$0] } ?? [])
     }
 
-    /// Reports to the meter how many endpoints there are in each state.
     func tell() {
         figures.tell {
             let counts = state.withLock { state in
@@ -290,9 +274,7 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// The settings of a gate for its endpoints.
-///
-/// A reload may replace them.
+/// The settings of a gate for its endpoints; a reload may replace them.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy
@@ -300,7 +282,6 @@ struct EndpointRules: Sendable {
     let subset: EndpointSubset?
     let health: EndpointHealth
 
-    /// The rule for choosing, as text for people.
     var policyText: String {
         "by \(policy)" + (zone.map { ", first those of zone \($0.name)" } ?? "")
     }

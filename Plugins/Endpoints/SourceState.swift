@@ -3,31 +3,27 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The state of the lists of endpoints: whether there is one, and when the next is requested.
+/// Whether there is a list, and when the next list is requested.
 struct SourceState {
-    /// The one running request for a list.
     private(set) var refresh: ListRefresh?
-    /// Why the last list did not come; nil if it came.
+    /// The error of the last refresh; nil if that refresh returned a list.
     private(set) var failure: (any Error)?
     private var failures = 0
     // Nil for never.
     private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
-    // Abandoned requests whose resolver has not returned.
+    // The number of abandoned requests whose resolver has not returned.
     private var strayCount = 0
 
-    // A resolver that ignores its cancellation and does not return is not called again without
-    // limit.
+    // Limits the calls to a resolver that ignores its cancellation and does not return.
     private static let maxStrays = 4
 
-    /// When the next list is requested; nil during a request, or if the last list is valid without
-    /// limit.
+    /// When the next list is requested; nil during a request, or if the list has no time limit.
     var dueAt: MonotonicInstant? {
         refresh == nil && strayCount < Self.maxStrays ? askAt : nil
     }
 
     func isDue(at now: MonotonicInstant) -> Bool { dueAt.map { now >= $0 } ?? false }
 
-    /// Begins to request a list.
     mutating func begin(
         _ resolver: any EndpointResolver, in context: Context, jitter: Double
     ) -> ListRefresh {
@@ -37,17 +33,16 @@ struct SourceState {
         return refresh
     }
 
-    /// Notes that the resolver has returned.
     mutating func didReturn() { strayCount -= 1 }
 
-    /// Ends the running request, which is then to be settled, and asks again if that is wanted.
+    /// Ends the running request, which the caller must settle.
     mutating func end(asksAgain: Bool) -> ListRefresh? {
         if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
         defer { refresh = nil }
         return refresh
     }
 
-    /// Notes that the list was received, and how long it is valid.
+    /// Records that the list was received, and how long it is valid.
     ///
     /// The next list is requested a little earlier, at a random time, so that many clients do not
     /// ask at once.
@@ -59,8 +54,8 @@ struct SourceState {
         askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }
     }
 
-    /// Notes that the refresh failed, and when the next one begins: after 1 s, then after twice the
-    /// time up to 30 s, minus a random part of up to a half.
+    /// Records a failed refresh; the wait for the next refresh is 1 s and doubles up to 30 s, minus
+    /// a random part of up to a half.
     mutating func fail(_ error: any Error, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -77,19 +72,13 @@ struct SourceState {
     }
 }
 
-/// One request for a list.
-///
-/// The request is settled once, and any number of calls may wait for it.
+/// One request for a list; any number of calls may wait for the request.
 final class ListRefresh: Sendable {
-    /// The request was ended before its list came.
-    ///
-    /// A waiting call begins another request.
+    /// The request was ended before its list arrived; a waiting call begins another request.
     struct Ended: Error {}
 
     let resolver: any EndpointResolver
-    /// The context of the resolver.
-    ///
-    /// No call owns it: it outlives the call that begins it.
+    /// The context of the resolver; no call owns it, because it outlives the call that begins it.
     let context: Context
     /// A random number in 0..<1 for the time of the next request.
     let jitter: Double
@@ -107,7 +96,6 @@ final class ListRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end, or until the task or the context of the call is cancelled.
     func wait(in context: Context) async throws {
         var registration: CancelRegistration?
         defer { registration?.end() }

@@ -13,22 +13,22 @@ extension Call {
     /// let receipt = try await upload.response.decode(Receipt.self)
     /// ```
     ///
-    /// The request is sent without content, and the server answers with the URL of an upload
-    /// resource, to which the content goes. Each exchange is a call of its own with all gates of the
-    /// client. If the content is one file, a note beside it lets a later call with the same method,
-    /// URL and file continue the upload, even after `kill -9`. An upload never joins two files: if
-    /// the length, the modification time or the bytes that were sent have changed, it starts anew.
+    /// The first request has no content. The server answers with the URL of an upload resource, and
+    /// the content goes to that URL. Each exchange is a call of its own with all gates of the
+    /// client. If the content is one file, a note beside the file lets a later call with the same
+    /// method, URL and file continue the upload, even after `kill -9`. If the length, the
+    /// modification time or the bytes that were sent have changed, the upload starts anew.
     ///
     /// An upload resource of another origin gets no credentials, as after a redirect.
     /// - Parameters:
     ///   - options: The protocol, the note, and the size of the parts.
-    ///   - onProgress: Called for each chunk that the transport takes, over the whole content. After
-    ///     an interruption the number of sent bytes may be smaller.
+    ///   - onProgress: Called for each chunk that the transport takes. The progress refers to the
+    ///     whole content. After an interruption the number of sent bytes may be smaller.
     /// - Returns: The response to the whole content.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a stream, or a server without
-    ///   resumable uploads; ``/TurnpikeCore/ClientError/Code/tooLarge`` beyond a limit of the server;
-    ///   ``/TurnpikeCore/ClientError/Code/upload`` if the file was changed or the note cannot be
-    ///   written; otherwise the error of the last exchange, or `CancellationError`.
+    ///   resumable uploads; ``/TurnpikeCore/ClientError/Code/tooLarge`` beyond a limit of the
+    ///   server; ``/TurnpikeCore/ClientError/Code/upload`` if the file was changed or the note
+    ///   cannot be written; otherwise the error of the last exchange, or `CancellationError`.
     @discardableResult
     public func resumable(
         options: ResumableUploadOptions = ResumableUploadOptions(),
@@ -41,7 +41,7 @@ extension Call {
 
 /// How an upload is sent and continued.
 public struct ResumableUploadOptions: Sendable {
-    /// A protocol for resumable uploads.
+    /// The protocols for resumable uploads.
     public enum Dialect: String, Sendable, Hashable, CaseIterable {
         /// *Resumable Uploads for HTTP* (draft-ietf-httpbis-resumable-upload), interop version 8.
         case draft
@@ -54,22 +54,22 @@ public struct ResumableUploadOptions: Sendable {
 
     /// Whether a later call may continue the upload.
     ///
-    /// The note, `.turnpike-….upload`, has the URL of the upload resource and mode 0600. It is
-    /// removed when the upload is complete.
+    /// The file `.turnpike-….upload` keeps the URL of the upload resource, with mode 0600. A
+    /// complete upload removes the file.
     public var keepsNote = true
 
-    /// The folder of the note; nil is the folder of the file.
+    /// The folder for the note; nil is the folder of the uploaded file.
     public var notesFolder: URL?
 
-    /// The most bytes that one request sends; nil sends all that the server accepts.
+    /// The maximum number of bytes in one request; nil sends all that the server accepts.
     ///
-    /// Smaller parts suit a deadline, or a proxy that limits the content of a request.
+    /// Set smaller parts if a deadline, or a proxy, limits the content of one request.
     public var partBytes: Int64?
 
     /// How many times in a row the upload continues although the server has no more bytes.
     ///
-    /// The wait before it starts at half a second and doubles up to 30 s. `Retry-After` of the server
-    /// lengthens it; beyond a minute, the upload fails.
+    /// The wait starts at half a second and doubles up to 30 s. `Retry-After` of the server
+    /// lengthens the wait. If `Retry-After` is longer than a minute, the upload fails.
     public var resumes = 5
 
     /// Creates options with the defaults above.
@@ -80,12 +80,12 @@ public struct ResumableUploadOptions: Sendable {
 public struct FinishedUpload: Sendable {
     /// The response to the whole content; its body is unread.
     ///
-    /// If the server does not repeat a lost response, this is its statement that it has all bytes.
+    /// If the server does not repeat a lost response, this is the server's response to HEAD.
     public let response: Response
     /// The URL of the upload resource.
     public let url: URL
-    /// The size of the content.
+    /// The size of the content in bytes.
     public let bytes: Int64
-    /// How many of these bytes an earlier call had sent.
+    /// How many bytes of the content an earlier call had sent.
     public let resumedFrom: Int64
 }

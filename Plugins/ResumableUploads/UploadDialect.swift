@@ -4,15 +4,14 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension ResumableUploadOptions.Dialect {
-    /// The media type of a part.
     var partType: String {
         self == .tus ? "application/offset+octet-stream" : "application/partial-upload"
     }
 
     /// Whether a response says that the upload is over.
     ///
-    /// In the draft, such a response comes from the resource that gets the content, whatever its
-    /// status. In tus, an upload is over when the server has all bytes.
+    /// In the draft, the resource that gets the content sends this response, with any status. In
+    /// tus, an upload is over when the server has all bytes.
     func isOver(_ head: ResponseHead, length: Int64) -> Bool {
         if self == .tus {
             return head.status.kind == .successful && head.size("Upload-Offset") == length
@@ -22,22 +21,21 @@ extension ResumableUploadOptions.Dialect {
 }
 
 extension ResponseHead {
-    /// The value of a field that is a number of bytes; nil if it is missing or not valid.
+    /// The number of bytes in a field; nil if the field is missing or not valid.
     func size(_ name: HTTPHeaders.Name) -> Int64? {
         headers[name].flatMap { UploadLimits.integer($0[...]) }
     }
 }
 
-/// What a server accepts (`Upload-Limit` of the draft).
+/// The limits of a server (`Upload-Limit` of the draft).
 struct UploadLimits {
     private var maxSize: Int64?
     private var minSize: Int64?
     private var maxAppend: Int64?
     private(set) var minAppend: Int64?
-    /// When the upload resource may be gone.
+    /// The time after which the server may remove the upload resource.
     private(set) var expires: Date?
 
-    /// Adds what a response says.
     mutating func read(_ head: ResponseHead, now: Date) {
         maxSize = head.size("Tus-Max-Size") ?? maxSize
         if let text = head.headers["Upload-Expires"] { expires = HTTPDate.parse(text, now: now) }
@@ -51,7 +49,7 @@ struct UploadLimits {
 
     /// The known members of a dictionary (RFC 9651 §3.2).
     ///
-    /// Other members are ignored. If one of these has another type, the field counts as absent.
+    /// Unknown members are ignored. If a known member has another type, the field counts as absent.
     private static func members(_ lines: [String]) -> [Substring: Int64]? {
         var members: [Substring: Int64] = [:]
         for member in lines.flatMap({ Grammar.split($0[...], at: UInt8(ascii: ",")) }) {
@@ -72,7 +70,7 @@ struct UploadLimits {
         return Int64(digits)
     }
 
-    /// Checks whether content can be uploaded; a server may take content below `min-size` too.
+    /// Checks the content against the limits; a server may take content below `min-size` too.
     func check(_ length: Int64, _ head: ResponseHead) throws {
         var code = ClientError.Code.unsupported
         let reason: String
@@ -89,7 +87,6 @@ struct UploadLimits {
         throw ClientError(code, reason, response: head)
     }
 
-    /// The most bytes of the next part.
     func part(wanted: Int64) -> Int64 { max(min(wanted, maxAppend ?? .max), minAppend ?? 1, 1) }
 }
 
@@ -98,7 +95,6 @@ extension ClientError.Code {
     public static let uploadLost = Self(rawValue: "uploadLost")
 }
 
-/// The response to an exchange, whether or not a gate has refused it.
 struct UploadAnswer {
     let head: ResponseHead
     let response: Response?
@@ -120,8 +116,8 @@ struct UploadAnswer {
 }
 
 extension HTTPHeaders.Name {
-    /// Whether a field of the call may go to the upload resource, as it does not describe the
-    /// content; to another origin, only the fields go that a redirect keeps.
+    /// Whether a field of the call may go to the upload resource, because the field does not
+    /// describe the content; another origin gets only the fields that a redirect keeps.
     func mayGo(toOwnOrigin isOwn: Bool) -> Bool {
         let name = lowercased
         if !isOwn {
@@ -134,7 +130,7 @@ extension HTTPHeaders.Name {
 }
 
 extension Request {
-    /// Sets fields of the draft, or those of them that tus has, and the version of the protocol.
+    /// Sets the version of the protocol, and those of the draft's fields that the protocol has.
     mutating func set(_ fields: HTTPHeaders, for dialect: ResumableUploadOptions.Dialect) {
         for field in fields { headers[field.name] = field.value }
         if dialect == .tus {

@@ -6,19 +6,17 @@ import TurnpikeSupport
 
 /// The file by which a later call continues the upload of an earlier call.
 ///
-/// The file is locked, so that two calls never send to one upload resource at once.
+/// A lock on the file prevents that two calls send to one upload resource at the same time.
 final class UploadNote: Sendable {
-    /// What the note says.
     struct Content: Codable {
-        /// The state of the file when the upload began.
+        /// The length and the modification time of the uploaded file when the upload began.
         let file: [Int64]
-        /// The URL of the upload resource.
         let url: String
-        /// When the upload resource may be gone, in seconds since 1970.
+        /// The seconds since 1970 after which the server may remove the upload resource.
         let expires: Int64?
-        /// How many bytes may have been sent.
+        /// How many bytes a transport may have sent.
         var sent: Int64 = 0
-        /// The SHA-256 of these bytes.
+        /// The SHA-256 of the first `sent` bytes.
         var sha256 = SHA256().finalize().hexadecimal
     }
 
@@ -26,7 +24,6 @@ final class UploadNote: Sendable {
     private let name: String
     private let file: Mutex<UnnamedFile?>
 
-    /// Opens the note of an upload, and creates it if it does not exist.
     init(for identity: String, in directory: URL) throws {
         let digest = SHA256.digest(of: Data(identity.utf8)).prefix(16)
         name = ".turnpike-\(digest.hexadecimal).upload"
@@ -46,7 +43,7 @@ final class UploadNote: Sendable {
         }
     }
 
-    /// Returns the length and the modification time of a file.
+    /// The length and the modification time of a file.
     static func state(of path: String) throws -> [Int64] {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
@@ -60,17 +57,16 @@ final class UploadNote: Sendable {
         return [Int64(status.st_size), Int64(time.tv_sec), Int64(time.tv_nsec)]
     }
 
-    /// Returns what the note says about an upload, if it is valid.
     func read() -> Content? {
         let data = file.withLock { try? $0?.read(upToCount: 65_536, at: 0) }
         let content = data.flatMap { try? JSONDecoder().decode(Content.self, from: $0) }
         return content.map { $0.sent >= 0 } == true ? content : nil
     }
 
-    /// Writes the note in place by one system call, which `kill -9` does not divide.
+    /// Writes the note by one system call, which `kill -9` cannot interrupt half-way.
     func write(_ content: Content) throws {
         do {
-            // Blanks cover the rest of a longer note.
+            // If the old note was longer, blanks overwrite its end.
             var data = try JSONEncoder().encode(content)
             data += Data(repeating: 0x20, count: max(4096 - data.count, 0))
             try file.withLock { try $0?.write(data, at: 0) }
@@ -79,7 +75,6 @@ final class UploadNote: Sendable {
         }
     }
 
-    /// Empties the note before another upload begins.
     func clear() { file.withLock { $0?.truncate() } }
 
     func remove() { _ = try? folder.remove(name) }
@@ -95,9 +90,7 @@ final class UploadNote: Sendable {
     }
 }
 
-/// The bytes of an upload that may have been sent.
-///
-/// Their number and hash are in the note before a transport gets them.
+/// The bytes that a transport may have sent; the note has their number and hash before that.
 final class SentBytes: Sendable {
     private struct State {
         var count: Int64
@@ -108,7 +101,7 @@ final class SentBytes: Sendable {
     private let state: Mutex<State>
     private let note: UploadNote?
 
-    /// Continues what a note says, and writes it; without a note, the bytes are only counted.
+    /// Continues from a note and updates it; if there is no note, the bytes are only counted.
     init(
         _ note: UploadNote? = nil, _ content: UploadNote.Content? = nil, _ hash: SHA256 = SHA256()
     ) throws {
@@ -119,7 +112,7 @@ final class SentBytes: Sendable {
 
     var count: Int64 { state.withLock { $0.count } }
 
-    /// Adds a chunk that will be sent, and returns its end.
+    /// Adds a chunk before it is sent, and returns the offset after the chunk.
     fileprivate func add(_ chunk: Data, at offset: Int64) throws -> Int64 {
         let end = offset + Int64(chunk.count)
         try state.withLock { state in
@@ -137,7 +130,7 @@ final class SentBytes: Sendable {
     }
 }
 
-/// The chunks of a part; each is added to the sent bytes before it is sent.
+/// The chunks of a part; `SentBytes` counts each chunk before it is sent.
 struct SentChunks: AsyncSequence, Sendable {
     typealias Element = Data
     typealias Failure = any Error

@@ -4,9 +4,7 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The exchanges of one upload.
 struct UploadSession {
-    /// The next exchange: the first, the question how many bytes the server has, or a part.
     private enum Step {
         case create
         case ask
@@ -20,16 +18,13 @@ struct UploadSession {
     private var dialect: ResumableUploadOptions.Dialect { options.dialect }
     private let body: RequestBody
     private let length: Int64
-    /// The files of the content as they were when the call began.
     private let files: [(path: String, state: [Int64])]
     private let note: UploadNote?
-    /// The origin to which the credentials of the call belong.
     private var origin: Origin?
-    /// The upload resource; nil until it exists.
     private var url: TargetURI?
     private var sent: SentBytes
     private var limits = UploadLimits()
-    // The server has refused a larger part.
+    // After a 413, half of the size of the refused part.
     private var partLimit = Int64.max
     // Nil until the server has said how many bytes an earlier call had sent.
     private var resumedFrom: Int64? = 0
@@ -71,7 +66,6 @@ struct UploadSession {
         }
     }
 
-    /// Sends the content, in as many exchanges as it takes.
     mutating func run() async throws -> FinishedUpload {
         defer { note?.close() }
         var step = try await takeUp()
@@ -107,14 +101,13 @@ struct UploadSession {
                 try await call.wait(for: max(backoff, wish))
                 step = .ask
             } catch {
-                // There is nothing that a later call could continue.
+                // Without an upload resource, a later call has no upload to continue.
                 if url == nil { note?.remove() }
                 throw error
             }
         }
     }
 
-    /// Finds the upload of an earlier call.
     private mutating func takeUp() async throws -> Step {
         guard let content = note?.read(), content.file == files[0].state,
             let url = TargetURI(reference: content.url), let part = body.part(0..<content.sent),
@@ -128,13 +121,12 @@ struct UploadSession {
         return .ask
     }
 
-    /// Creates the upload resource by a request without content.
     private mutating func create() async throws -> Step {
         note?.clear()
         var creation = call
         creation.request.set(
             ["Upload-Length": "\(length)", "Upload-Complete": "?0"], for: dialect)
-        // An upload resource that nobody uses is harmless.
+        // The creation may be retried, because an unused upload resource is harmless.
         if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
         (url, limits) = (nil, UploadLimits())
         let answer = try await answer(to: creation)
@@ -194,7 +186,6 @@ struct UploadSession {
         return dialect == .tus ? answer.response.map { .finished($0) } ?? step : step
     }
 
-    /// Sends a part.
     private mutating func send(from offset: Int64) async throws -> Step {
         let wanted = min(partLimit, options.partBytes ?? .max)
         let end = offset + min(limits.part(wanted: wanted), length - offset)
@@ -212,7 +203,7 @@ struct UploadSession {
             let chunks = SentChunks(part: part, offset: offset, sent: sent, onChunk: onProgress)
             call.request.body = .stream(length: end - offset, replayable: true) { chunks }
         }
-        // A gate does not repeat a part, because the server may have the beginning of it.
+        // A gate must not repeat a part, because the server may already have its beginning.
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
@@ -239,14 +230,14 @@ struct UploadSession {
             url = nil
             throw ClientError(.protocol, "the server has too many bytes", response: head)
         }
-        // Bytes that this upload has not sent are those of another file.
+        // If the server has bytes that this upload has not sent, they belong to another file.
         if offset > sent.count {
             throw ClientError(.uploadLost, "the server has bytes that nobody sent", response: head)
         }
         return .send(from: offset)
     }
 
-    /// Reads the limits, and gives the upload up if they exclude the content.
+    /// Reads the limits; if they exclude the content, deletes the upload resource and throws.
     private mutating func read(_ head: ResponseHead) async throws {
         limits.read(head, now: call.timeSource.date)
         do {
@@ -258,7 +249,6 @@ struct UploadSession {
         }
     }
 
-    /// Throws an error for any status but success.
     private func checkStatus(_ answer: UploadAnswer) throws {
         switch answer.head.status.code {
         case 200..<300: return
@@ -269,10 +259,9 @@ struct UploadSession {
         }
     }
 
-    /// Makes a call to the upload resource.
+    /// Creates a call to the upload resource, without the fields that describe the whole content.
     ///
-    /// The fields of the call that describe its content are left out. A resource of another origin
-    /// gets no credentials, as after a redirect.
+    /// A resource of another origin gets no credentials, as after a redirect.
     private func request(_ method: HTTPMethod, _ fields: HTTPHeaders) -> Call {
         var call = self.call
         call.request.method = method

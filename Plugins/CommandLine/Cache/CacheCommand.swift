@@ -4,9 +4,7 @@ import Foundation
 import Turnpike
 import TurnpikeCache
 
-/// The command `turnpike cache list | purge DIRECTORY`.
 enum CacheCommand {
-    /// Lists or purges the cache in a folder.
     static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
         if let help = Help.asked(arguments, .cache, terminal) { return help }
         let rest = Array(arguments.dropFirst())
@@ -17,7 +15,7 @@ enum CacheCommand {
             terminal.error("\(directory): there is no cache")
             return ExitCode.usage
         }
-        // This cache serves no call, so its partition does not matter.
+        // This cache serves no call, so any partition will do.
         let cache = Cache(DiskStore(directory: directory, maxBytes: .max), partition: "")
         do {
             switch (arguments[0], rest.count) {

@@ -11,10 +11,8 @@ import TurnpikeStackFiles
 import TurnpikeTrafficStackFiles
 import TurnpikeValkeyStackFiles
 
-/// The command `turnpike check FILE`.
 enum CheckCommand {
-    /// Reports the mistakes in a stack file and in the order of its gates, or prints the schema,
-    /// the reference or the rules.
+    /// Prints the mistakes in a stack file and in the order of its gates.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {
@@ -55,21 +53,17 @@ enum CheckCommand {
     /// The rules of the linter, as in the article `OrderOfTheStack` of `TurnpikeInspection`.
     static var rules: String { String(LintRule.article.dropLast()) }
 
-    /// The JSON Schema of the stack files that the command reads.
     private static func schema(_ registry: Registry) -> String {
         String(decoding: registry.schema().data(pretty: true), as: UTF8.self)
     }
 
-    /// The reference of stack files.
-    ///
-    /// The article `StackFileReference` has the same text.
+    /// The reference of stack files, with the text of the article `StackFileReference`.
     static func reference(_ registry: Registry = .commandLine) -> String {
         String(registry.reference(linking: ["TurnpikeMiddleware"]).dropLast())
     }
 }
 
 extension Registry {
-    /// The registry for the stack files of the command.
     static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerAuthentication()

@@ -6,19 +6,16 @@ import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// The report of `turnpike check` on a stack file.
 struct CheckReport {
     let path: String
     let mistakes: [ConfigurationIssue]
     let findings: [LintFinding]
     private let gates: [ParsedStackFile.Part]
     private let places: StackPlaces
-    // How many gates represent the gates with mistakes: 0 or 1.
+    // 1 if the stack begins with a `LeftOut` gate, otherwise 0.
     private let leftOut: Int
 
-    /// Checks a stack file.
-    ///
-    /// If the file has mistakes, the linter still checks its valid gates.
+    /// Checks a stack file; if the file has mistakes, the linter still checks its valid gates.
     init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)
@@ -33,7 +30,7 @@ struct CheckReport {
                     ConfigurationIssue(path: "lint.ignore[\(number)]", message: $0)
                 }
             }
-        // A gate with a mistake may be one that the linter would otherwise report as missing.
+        // Without a `LeftOut` gate, the linter would report a gate with a mistake as missing.
         let unknown: [any Gate] = draft.issues.isEmpty ? [] : [LeftOut()]
         let stack = Stack(unknown + draft.gates.map(\.gate))
         leftOut = unknown.count
@@ -54,7 +51,6 @@ struct CheckReport {
         }
     }
 
-    /// Whether the file is wrong.
     var hasErrors: Bool {
         !mistakes.isEmpty || findings.contains { $0.severity == .error }
     }
@@ -69,7 +65,6 @@ struct CheckReport {
             + "    \(finding.remedy)\(order)"
     }
 
-    /// The whole report.
     var json: JSONValue {
         [
             "file": .string(path),
@@ -99,7 +94,7 @@ struct CheckReport {
         ]
     }
 
-    // The first gate represents those with mistakes. No finding is about it, so it stays first.
+    // A `LeftOut` gate comes first. No finding is about this gate, so it stays first.
     private func order(of finding: LintFinding) -> [String]? {
         finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
     }
@@ -113,7 +108,7 @@ struct CheckReport {
     }
 }
 
-/// Represents the gates with mistakes, which may do anything.
+/// Replaces the gates with mistakes in the linter, which assumes nothing about this gate.
 private struct LeftOut: Interceptor {
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
         try await next(request)

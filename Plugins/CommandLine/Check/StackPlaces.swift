@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The positions of the stack and its gates in the text of a stack file.
 struct StackPlaces {
-    /// A line and a column, both counted from 1.
-    ///
-    /// Columns count characters.
+    /// A line and a column in characters, both counted from 1.
     struct Place: Equatable {
         let line: Int
         let column: Int

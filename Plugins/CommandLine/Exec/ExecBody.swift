@@ -5,7 +5,6 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeStackFiles
 
-/// Reads the body of an `exec` request.
 enum ExecBody {
     static func body(_ settings: Settings) -> RequestBody {
         var bodies: [RequestBody] = []
@@ -72,7 +71,7 @@ enum ExecBody {
             do {
                 try append(inner, to: &form)
             } catch {
-                // The call reports an error of the request, which is not a mistake in the line.
+                // The call reports an error of the request, which is no mistake in the line.
                 fault = fault ?? error
             }
             inner.finish()
@@ -107,9 +106,7 @@ enum ExecBody {
 }
 
 extension PropertyListValue {
-    /// Converts a JSON value into a property list.
-    ///
-    /// Throws for null, which such a list cannot have.
+    /// Throws for null, which a property list cannot have.
     fileprivate init(_ value: JSONValue) throws {
         switch value {
         case .null: throw ClientError(.serialization, "a property list has no null")
@@ -136,9 +133,7 @@ private struct StreamFailure: Error, CustomStringConvertible {
     let description = "the stream failed as requested"
 }
 
-/// Bytes in chunks.
-///
-/// If `failAfter` is set, an error follows after so many bytes.
+/// Bytes in chunks, with an error after `failAfter` bytes.
 private struct ChunkedData: AsyncSequence, Sendable {
     let data: Data
     let chunk: Int

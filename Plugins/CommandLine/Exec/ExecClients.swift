@@ -7,15 +7,13 @@ import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {
-    /// The most named clients.
-    ///
-    /// Each uses about 118 KB, 5 descriptors and a thread.
+    /// The maximum number of named clients; each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
 
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
-    // All clients share the registry. It holds the objects that must exist once for a path, such as
-    // the writer of a metrics file.
+    // All clients share the registry, because some objects must exist once for a path, such as the
+    // writer of a metrics file.
     private let registry: Registry
     private let traces: TraceStore?
 
@@ -25,29 +23,24 @@ final class ExecClients {
         self.traces = traces
     }
 
-    /// The source of a line's client.
     enum Source {
-        /// An earlier line created the client.
-        ///
-        /// The client parts of the current line are ignored.
+        /// An earlier line created the client; this line's settings for the client are ignored.
         case made(Client)
-        /// The parts of the line override those of the command's stack file.
+        /// The client settings of the line override those of the command's stack file.
         case file(StackFile)
     }
 
-    /// Returns the source of the client for a line.
     func source(for name: String?, _ parts: JSONObject) throws -> Source {
         if let name, let known = clients[name] { return .made(known.client) }
         return .file(try StackFile(.object(parts), over: base))
     }
 
-    /// Returns the mistakes in the description of a client without creating it.
     func check(_ source: Source) -> [ConfigurationIssue] {
         guard case .file(let file) = source else { return [] }
         return file.check(with: registry)
     }
 
-    /// Returns the client for a line; one without a name gets its own client.
+    /// Returns the client for a line; a line without a client name gets a new client.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {
         case .made(let client): return client
@@ -60,8 +53,8 @@ final class ExecClients {
         }
     }
 
-    // No client is shut down to make room for another: its cookies, connections and counts would be
-    // lost unnoticed.
+    // No client is shut down to make room for another client, because its cookies, connections and
+    // counts would be lost unnoticed.
     private static func tooMany(_ name: String) -> ClientError {
         ClientError(
             .configuration,

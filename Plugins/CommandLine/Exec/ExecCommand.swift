@@ -6,13 +6,10 @@ import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeTesting
 
-/// The command `turnpike exec`: writes one line of output for each line of input.
 enum ExecCommand {
-    /// The longest line in bytes.
     static let maxLineBytes = 128 << 20
 
-    /// Processes lines until the input ends or cannot be read, a result cannot be written, or the
-    /// task is cancelled.
+    /// Processes lines until the input ends, an error of input or output, or a cancellation.
     ///
     /// A cancellation also ends the current exchange.
     static func run(

@@ -6,7 +6,6 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeDownloads
 
-/// One exchange of `exec`: sends the request, reads the response, and reports the result.
 struct ExecExchange: Sendable {
     let request: ExecRequest
     let reading: ExecReading
@@ -45,7 +44,7 @@ struct ExecExchange: Sendable {
         case .string: return try await serialize(call, StringSerializer(), observed) { .string($0) }
         case .json: return try await serialize(call, JSONSerializer(), observed) { $0 }
         case .propertyList:
-            // Empty content has no property list value. In JSON, it is null.
+            // Empty content is no property list; its value in JSON is null.
             let values = PropertyListSerializer().map(\.json).valueForEmpty(.null)
             return try await serialize(call, values, observed) { $0 }
         case .auto: return try await serialize(call, AutoSerializer(), observed) { Self.json($0) }

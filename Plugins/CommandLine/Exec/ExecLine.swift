@@ -5,7 +5,6 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeStackFiles
 
-/// One line of `exec`: an exchange that may be repeated.
 struct ExecLine {
     let request: ExecRequest
     let reading: ExecReading
@@ -14,7 +13,6 @@ struct ExecLine {
     let concurrency: Int
     let stagger: Duration
 
-    /// Returns the result of a line, whatever the line contains.
     static func answer(_ line: Data, _ clients: ExecClients) async -> JSONValue {
         var id = JSONValue.null
         do {
@@ -28,7 +26,7 @@ struct ExecLine {
                 throw ClientError(.configuration, "a line must be a JSON object")
             }
             id = object["id"]?.string.map(JSONValue.string) ?? .null
-            // Mistakes in the request and in the client parts are reported together.
+            // Mistakes in the request and in the client settings are reported together.
             let (line, name, source) = try Settings.read(object) { settings in
                 _ = settings.value("id")
                 let line = ExecLine(settings)
@@ -46,7 +44,6 @@ struct ExecLine {
         }
     }
 
-    /// Returns the result of a line that is too long to be read.
     static func answer(tooLong maxBytes: Int) -> JSONValue {
         let error = ClientError(.configuration, "the line is longer than \(maxBytes) bytes")
         return answer(.null, [ExecResult(failure: error).json])
@@ -89,8 +86,7 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
-                    // A cancellation ends the wait. The remaining exchanges then report the
-                    // cancellation.
+                    // A cancellation ends the wait. The other exchanges report the cancellation.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
                 group.addTask { (index, await once(index, client)) }
@@ -101,10 +97,9 @@ struct ExecLine {
     }
 
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
-        // Awaited below. The timer or the cancellation of the line cancels it.
+        // Awaited below; the timer or the cancellation of the line cancels the task.
         let exchange = Task {
-            // Cancelled before the exchange begins, because a timer might fire after something was
-            // sent.
+            // This cancellation comes first, because a timer might fire after the request was sent.
             if cancelAfter == .zero { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             return await ExecExchange(request: request, reading: reading).run(index, client)
         }
@@ -118,11 +113,9 @@ struct ExecLine {
     }
 }
 
-/// The result of one exchange as `exec` prints it.
 struct ExecResult: Sendable {
     let json: JSONValue
 
-    /// Creates the result of an exchange.
     init(_ observed: ExecObservation, value: JSONValue?, error: (any Error)?) {
         var members: [(String, JSONValue)] = [("outcome", error == nil ? "response" : "error")]
         members += observed.members(of: error)
@@ -131,7 +124,6 @@ struct ExecResult: Sendable {
         json = .object(JSONObject(members))
     }
 
-    /// Creates the result of a line without an exchange.
     init(failure: any Error) {
         json = ["outcome": "error", "attempts": 0, "error": Self.describe(failure)]
     }

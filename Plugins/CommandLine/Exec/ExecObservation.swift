@@ -7,13 +7,11 @@ import TurnpikeCore
 import TurnpikeDownloads
 import TurnpikeSupport
 
-/// Records the parts of an exchange as soon as they are known.
-///
-/// After an error, the parts that were known are reported.
+/// Records the parts of an exchange as they arrive, so that a result with an error has them too.
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?
-        // Stored without its body, for its redirects and attempts.
+        // The response without its body; a result has its redirects and attempts.
         var response: Response?
         var headElapsed: Duration?
         var bytes = 0
@@ -24,16 +22,15 @@ final class ExecObservation: Sendable {
         var trailers: HTTPHeaders = [:]
     }
 
-    /// Content up to this size is reported in full.
+    /// Content up to this number of bytes is reported in full.
     static let shownBytes = 65_536
 
     private let start = ContinuousClock.now
     private let state = Mutex(State())
 
-    /// The time since the exchange began.
     var elapsed: Duration { ContinuousClock.now - start }
 
-    /// Records a response, and its content while it is read.
+    /// Records a response, and its content while the content is read.
     func see(_ response: Response) {
         var told = response
         told.body = .empty
@@ -62,15 +59,12 @@ final class ExecObservation: Sendable {
         }
     }
 
-    /// Whether a response was recorded.
     var hasSeen: Bool { state.withLock { $0.head != nil } }
 
     func wrote(_ file: DownloadedFile) { state.withLock { $0.file = file } }
 
-    /// Begins a list of stream items.
     func begin() { state.withLock { $0.items = [] } }
 
-    /// Adds a stream item and returns the number of items.
     func add(_ item: JSONValue) -> Int {
         state.withLock { state in
             state.items?.append(item)
@@ -80,7 +74,6 @@ final class ExecObservation: Sendable {
 
     var items: [JSONValue] { state.withLock { $0.items ?? [] } }
 
-    /// Returns the recorded members of a result.
     func members(of error: (any Error)?) -> [(String, JSONValue)] {
         let state = state.withLock { $0 }
         let failure = error as? ClientError

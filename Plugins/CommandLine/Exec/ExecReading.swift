@@ -6,9 +6,7 @@ import TurnpikeCore
 import TurnpikeDownloads
 import TurnpikeStackFiles
 
-/// How an `exec` line reads the response.
 struct ExecReading: Sendable {
-    /// How the content is converted into a value.
     enum Kind: String, CaseIterable, Sendable {
         case data, string, json, propertyList, auto, lines, jsonLines, events, none
     }
@@ -32,7 +30,6 @@ struct ExecReading: Sendable {
         }
     }
 
-    /// The file to which the content is written.
     struct Download: Sendable {
         private let directory: String
         private let name: String?

@@ -5,7 +5,6 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeStackFiles
 
-/// The request of an `exec` line.
 struct ExecRequest: Sendable {
     private var method = HTTPMethod.get
     private var url = ""
@@ -56,7 +55,7 @@ struct ExecRequest: Sendable {
                 "{i}".unicodeScalars, with: String(index).unicodeScalars))
     }
 
-    // The call reports invalid names and values. These are not mistakes in the line.
+    // The call reports invalid names and values, which are no mistakes in the line.
     private static func pairs(_ settings: Settings, _ key: String) -> [(
         name: String, value: String
     )] {

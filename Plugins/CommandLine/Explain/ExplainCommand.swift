@@ -6,13 +6,11 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeStackFiles
 
-/// The command `turnpike explain FILE [METHOD] [URL]`.
 enum ExplainCommand {
     private enum Form: String, CaseIterable {
         case text, json, mermaid, svg
     }
 
-    /// The arguments of the command line.
     private struct Options {
         var path = ""
         var method = HTTPMethod.get
@@ -64,9 +62,7 @@ enum ExplainCommand {
         init(_ message: String) { self.message = message }
     }
 
-    /// Prints the explanation of a file's stack for a request.
-    ///
-    /// If the file has mistakes, prints the same as `check`.
+    /// Prints the explanation of a file's stack, or the mistakes if the file has mistakes.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {
@@ -85,8 +81,7 @@ enum ExplainCommand {
             let request = try request(options, draft.baseURL)
             let stack = Stack(draft.gates.map(\.gate))
             var explanation = stack.explain(request, on: transport)
-            // The transport that parsing creates has the capabilities of the real one, but not its
-            // name.
+            // The parsed transport has the capabilities of the real transport, but not its name.
             if let name = draft.transportName { explanation.transport = name }
             return Help.show(text(of: explanation, options.form), terminal)
         } catch {
@@ -114,7 +109,7 @@ enum ExplainCommand {
                 .invalidRequest, "found no URL; expected one, because the file has no baseURL")
         }
         var text = options.target ?? ""
-        // As in `Call.webSocket()`, a WebSocket uses https, asks for an upgrade, and has no end.
+        // As in `Call.webSocket()`, a WebSocket uses https, requests an upgrade, and has no end.
         let isSocket = text.isWebSocketURL
         if isSocket { text = "http" + text.dropFirst(2) }
         var request = Request(options.method, Target(text))

@@ -2,7 +2,6 @@
 
 import TurnpikeCommandLine
 
-/// The command `turnpike`.
 @main
 struct Program {
     static func main() async { await TurnpikeCommand.main() }

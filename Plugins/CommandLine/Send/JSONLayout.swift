@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// Formats JSON text for a person: indented, and with colors.
 ///
-/// Only blanks and control characters change. Numbers, escapes and members with the same name stay
-/// as they are. Control characters, which a terminal would obey, become JSON escapes.
+/// Numbers, escapes and members with the same name stay as they are. Control characters become JSON
+/// escapes, because a terminal would obey them.
 struct JSONLayout {
-    /// The most bytes of text that are formatted.
+    /// The maximum number of bytes that are formatted.
     static let maxBytes = 1 << 20
     // Deeper levels get no more indentation. Otherwise one megabyte could become hundreds.
     private static let deepestIndent = 20
@@ -20,8 +20,7 @@ struct JSONLayout {
     private var depth = 0
     private var result: [UInt8] = []
 
-    /// Returns formatted text with a line end; nil if it is invalid JSON or longer than
-    /// ``maxBytes``.
+    /// Returns formatted text with a line end; nil if it is invalid or longer than ``maxBytes``.
     static func text(_ data: Data, hasColor: Bool) -> Data? {
         guard data.count <= maxBytes, (try? JSONValue(parsing: data)) != nil else { return nil }
         var layout = JSONLayout(data, hasColor: hasColor)
@@ -78,7 +77,7 @@ struct JSONLayout {
 
     private mutating func open(_ byte: UInt8) {
         take()
-        // In ASCII, the closing bracket is the opening one plus 2.
+        // In ASCII, the closing bracket is the opening bracket plus 2.
         if next() == byte + 2 { return take() }
         depth += 1
         breakLine()

@@ -3,7 +3,6 @@
 import Synchronization
 import TurnpikeCore
 
-/// A line on a terminal that shows the progress of a transfer.
 final class ProgressBar: Sendable {
     private struct State {
         var lastDrawn: MonotonicInstant?
@@ -40,9 +39,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Writes lines in place of the bar.
-    ///
-    /// The next progress draws the bar below them.
+    /// Writes lines in place of the bar; the next progress draws the bar below the lines.
     func write(_ lines: String) {
         state.withLock { state in
             let isDrawn = state.lastDrawn != nil && !state.hasEnded
@@ -50,9 +47,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Clears the line.
-    ///
-    /// Nothing is drawn after that.
+    /// Clears the bar; later progress is not drawn.
     func end() {
         state.withLock { state in
             if state.lastDrawn != nil, !state.hasEnded { draw("\r\u{1B}[K") }

@@ -8,13 +8,11 @@ import TurnpikeCurl
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// The command `turnpike send`: one request or one WebSocket, for interactive use.
 enum SendCommand {
-    /// Sends the request of the command line and prints the result.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) async -> Int32 {
-        // These options are accepted anywhere, even in the place of another option's value.
+        // `--help` counts anywhere, even in the place of another option's value.
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
         }
@@ -59,9 +57,9 @@ enum SendCommand {
         return client
     }
 
-    // There is no default deadline: a person sees the progress of a long transfer and can press
-    // Ctrl-C, and an upload may take any time. If a time limit is given, an attempt may use all of
-    // it. There is no validation, because a response is shown whatever its status.
+    // There is no default deadline: a person sees the progress and can press Ctrl-C, and an upload
+    // may take any time. One attempt may use the whole time limit. There is no validation, because
+    // a response is shown whatever its status.
     private static func stack(for options: SendOptions) -> Stack {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
@@ -69,17 +67,14 @@ enum SendCommand {
     }
 }
 
-/// The transport of `turnpike send` if no stack file names one.
+/// The transport of `turnpike send` if no stack file names a transport.
 struct SendTransport: Sendable {
-    /// The transports to choose from, by their names in stack files.
     enum Name: String, CaseIterable, Sendable {
         case curl, urlsession
     }
 
     let transport: any Transport
-    /// The name of the transport.
-    ///
-    /// If URLSession replaces a missing libcurl, also the reason.
+    /// The name of the transport, and the reason if URLSession replaces a missing libcurl.
     let description: String
 
     /// Creates a transport; without a name, curl if libcurl can be loaded, or else urlsession.
@@ -102,7 +97,7 @@ struct SendTransport: Sendable {
 }
 
 extension SendOptions {
-    /// Asks for the password of `-u user`, so that the list of processes does not show it.
+    /// Asks for the password of `-u user`, which the list of processes would otherwise show.
     mutating func askForPassword(_ terminal: Terminal) async throws {
         guard let user, user.password == nil else { return }
         let name = Grammar.escaped(user.name)
@@ -118,7 +113,6 @@ extension SendOptions {
 }
 
 extension String {
-    /// Whether the text is a URL with the scheme ws or wss.
     var isWebSocketURL: Bool {
         let start = prefix(4).lowercased()
         return start.hasPrefix("ws:") || start == "wss:"
@@ -128,8 +122,7 @@ extension String {
 extension HTTPHeaders {
     /// Adds a credential for Basic authentication, in UTF-8 (RFC 7617 §2).
     ///
-    /// As a field of the request, it overrides a credential of the stack, and a redirect does not
-    /// send it to another origin.
+    /// The field overrides a credential of the stack, and is not redirected to another origin.
     mutating func authorize(_ user: SendOptions.User?) {
         guard let user else { return }
         let text = "\(user.name):\(user.password ?? "")".precomposedStringWithCanonicalMapping
@@ -138,9 +131,7 @@ extension HTTPHeaders {
 }
 
 extension RequestBody {
-    /// Creates a `multipart/form-data` form from texts and files (RFC 7578).
-    ///
-    /// A file is read while it is sent.
+    /// Creates a `multipart/form-data` form (RFC 7578), whose files are read while they are sent.
     static func form(of fields: [SendOptions.Field]) -> RequestBody {
         var form = MultipartFormData()
         for field in fields {

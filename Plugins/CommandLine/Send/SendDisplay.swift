@@ -13,11 +13,11 @@ final class SendDisplay: Sendable {
     private enum State {
         /// The output is not a terminal.
         case bytes
-        /// Content is shown as it arrives.
+        /// The content is shown as it arrives.
         case text(TerminalText)
-        /// JSON that has not arrived completely.
+        /// The content is JSON that has not arrived completely.
         case json(Data, timer: (any TimerToken)?)
-        /// The content is not text. The rest of it is not shown.
+        /// The content is not text, and its rest is not shown.
         case hidden
         /// A write to the terminal failed outside of a call.
         case failed(any Error)
@@ -25,7 +25,7 @@ final class SendDisplay: Sendable {
         case ended
     }
 
-    /// How long to wait for complete JSON, before it is shown as it arrives.
+    /// How long to wait for complete JSON before incomplete JSON is shown.
     static let patience = Duration.seconds(1)
 
     private let terminal: Terminal
@@ -34,7 +34,6 @@ final class SendDisplay: Sendable {
     private let queue = DispatchQueue(label: "turnpike.display")
     private let state: Mutex<State>
 
-    /// Creates a display.
     init(
         _ terminal: Terminal, isPretty: Bool, timeSource: any TimeSource = SystemTimeSource()
     ) {
@@ -44,7 +43,6 @@ final class SendDisplay: Sendable {
         state = Mutex(.ended)
     }
 
-    /// Writes the head of a response, and an empty line.
     func show(_ head: ResponseHead) throws {
         let version = head.version.map { "/\($0)" } ?? ""
         var lines = ["HTTP\(version) \(head.status)"]
@@ -53,7 +51,6 @@ final class SendDisplay: Sendable {
         try terminal.output(Data((lines + ["", ""]).joined(separator: "\n").utf8))
     }
 
-    /// Prepares for the content of a response.
     func begin(_ headers: HTTPHeaders) {
         let media = headers[.contentType].flatMap { MediaType(parsing: $0) }
         state.withLock { state in
@@ -74,7 +71,7 @@ final class SendDisplay: Sendable {
             switch state {
             case .bytes: try terminal.output(chunk)
             case .json(var content, let timer):
-                // If the state held the content meanwhile, appending would copy it.
+                // If the state held the content during this time, appending would copy the content.
                 state = .hidden
                 content.append(chunk)
                 state = .json(content, timer: timer ?? schedule())
@@ -159,6 +156,6 @@ final class SendDisplay: Sendable {
 }
 
 extension MediaType {
-    /// Whether content of this type is a JSON text (RFC 8259, RFC 6839 §3.1).
+    /// JSON media types are those of RFC 8259 and RFC 6839 §3.1.
     var isJSON: Bool { subtype == "json" || suffix == "json" }
 }

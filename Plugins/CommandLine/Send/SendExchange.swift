@@ -6,14 +6,13 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeInspection
 
-/// Performs the request of `turnpike send` and handles the response.
 struct SendExchange: Sendable {
     private let options: SendOptions
     private let terminal: Terminal
     private let display: SendDisplay
     private let bar: ProgressBar?
     private let observed = ExecObservation()
-    /// Prints the events if the command line asks for this.
+    /// Prints the events; nil if the command line has no option for events.
     let trace: SendTrace?
 
     init(_ options: SendOptions, _ terminal: Terminal) {
@@ -137,7 +136,7 @@ struct SendExchange: Sendable {
         terminal.error(Redaction.standard.text(String(describing: failure)))
     }
 
-    // Shows the content that a validator of the stack kept from a response.
+    // If a validator of the stack refused a response, shows the content that the error has.
     private func showRefused(_ failure: ClientError) throws {
         guard !observed.hasSeen, let head = failure.response else { return }
         if options.showsHead { try display.show(head) }

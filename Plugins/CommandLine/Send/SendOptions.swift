@@ -5,9 +5,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The parsed command line of `turnpike send`.
 struct SendOptions: Sendable {
-    /// The source of the request content.
     enum Content: Sendable, Equatable {
         case none
         case text(String)
@@ -16,7 +14,6 @@ struct SendOptions: Sendable {
         case fields([Field])
     }
 
-    /// A form field.
     struct Field: Sendable, Equatable {
         let name: String
         let value: Value
@@ -27,18 +24,14 @@ struct SendOptions: Sendable {
         }
     }
 
-    /// A user name and a password for Basic authentication.
     struct User: Sendable, Equatable {
         let name: String
         /// The password, or nil to ask for it.
         var password: String?
     }
 
-    /// The method.
-    ///
-    /// The default is POST with content, and GET without content.
+    /// The method; without `-X`, POST with content, and GET without content.
     var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
-    /// Whether the target is a WebSocket.
     var isSocket: Bool { url.isWebSocketURL }
     /// The target, absolute or relative to the base URL of a stack file.
     private(set) var url = ""
@@ -51,7 +44,6 @@ struct SendOptions: Sendable {
     private(set) var timeout: Duration?
     private(set) var output: String?
     private(set) var asJSON = false
-    /// Whether the head of the response is written before its content.
     private(set) var showsHead = false
     private(set) var isVerbose = false
     /// How the trace of the call is shown; nil if it is not shown.
@@ -60,8 +52,6 @@ struct SendOptions: Sendable {
     private(set) var isPretty = true
     private var namedMethod: HTTPMethod?
 
-    /// Parses a command line.
-    /// - Throws: ``ClientError/Code/configuration``, with a message about the mistake.
     init(_ arguments: [String]) throws {
         var words: [String] = []
         var rest = arguments[...]
@@ -113,7 +103,6 @@ struct SendOptions: Sendable {
         }
     }
 
-    /// Sets a password that is not on the command line.
     mutating func set(password: String) { user?.password = password }
 
     private mutating func takeFlag(_ option: String) -> Bool {
@@ -148,8 +137,7 @@ struct SendOptions: Sendable {
         return wrong("there is no option \(option)\(hint)")
     }
 
-    // If one option makes another useless, that is an error, because the user would expect an
-    // effect.
+    // An option without effect is an error, because the user expects an effect.
     private func checkTogether() throws {
         if showsHead, asJSON {
             throw Self.wrong("-i and --json exclude each other: the report of --json has the head")
@@ -206,7 +194,6 @@ struct SendOptions: Sendable {
     }
 }
 
-/// Reads the values of options.
 extension SendOptions {
     // Splits at a scalar, because a delimiter and a combining mark would form one character.
     static func halves(
@@ -244,9 +231,7 @@ extension SendOptions {
         return String(Substring(text.unicodeScalars.dropFirst()))
     }
 
-    /// Returns the target.
-    ///
-    /// A short form such as `:8080/path` becomes a URL of this machine.
+    /// Returns the target; a short form such as `:8080/path` becomes a URL of this machine.
     static func target(_ text: String) throws -> String {
         guard text.utf8.first == UInt8(ascii: ":") else {
             try checkScheme(text)

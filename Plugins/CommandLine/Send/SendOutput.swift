@@ -11,7 +11,7 @@ final class SendOutput: Sendable {
         case idle
         /// A temporary file that will replace the destination.
         case replacing(descriptor: Int32, temporary: String)
-        /// Devices and pipes are not regular files, and cannot be replaced.
+        /// The destination is a device or a pipe, which cannot be replaced.
         case writing(descriptor: Int32)
         case ended
     }
@@ -43,7 +43,6 @@ final class SendOutput: Sendable {
         }
     }
 
-    /// Shows the head of a response on the display.
     func show(_ head: ResponseHead) throws {
         willShow()
         try display.show(head)
@@ -70,7 +69,6 @@ final class SendOutput: Sendable {
         return try display.write(chunk)
     }
 
-    /// Moves the temporary file to its destination.
     func keep() throws {
         guard let path else { return }
         try state.withLock { state in
@@ -113,12 +111,12 @@ final class SendOutput: Sendable {
             return .writing(descriptor: descriptor)
         }
         let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
-        // Does not contain the file's name, which may already have the maximum length.
+        // The name of the final file is not added, because it may already have the maximum length.
         let temporary = "\(folder)/.turnpike-\(UUID().uuidString)"
         let mode = exists ? existing.st_mode & 0o7777 : 0o666
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw Descriptor.failure("cannot write \(path)") }
-        // Sets the mode of the existing file, because the umask may have changed it.
+        // The umask may have changed the mode, so the new file gets the mode of the existing file.
         if exists { fchmod(descriptor, mode) }
         return .replacing(descriptor: descriptor, temporary: temporary)
     }

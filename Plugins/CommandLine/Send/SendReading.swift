@@ -4,18 +4,15 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// Writes the content of a response as it arrives, or collects it for JSON output.
+/// Writes the content of a response as it arrives, or collects the content for JSON output.
 struct SendReading: ResponseSerializer {
     let output: SendOutput
     let display: SendDisplay
     let observed: ExecObservation
     /// Whether the content becomes a value instead of being written.
     let collects: Bool
-    /// Whether the head is written before the content.
     let showsHead: Bool
-    /// Whether an unsuccessful status is an error.
-    ///
-    /// The content of such a response is shown nevertheless.
+    /// Whether a failed status is an error, although the content is shown.
     let refuses: Bool
 
     func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
@@ -34,7 +31,7 @@ struct SendReading: ResponseSerializer {
         } else {
             if !isRefused { try output.begin() }
             display.begin(response.headers)
-            // The beginning of the content, from which the error describes the problem.
+            // The beginning of the content, for the description of the error.
             var kept = Data()
             var isCut = false
             for try await chunk in response.body {

@@ -13,12 +13,12 @@ struct SendSocket: Sendable {
     let terminal: Terminal
     let trace: SendTrace?
 
-    // The same as the default limit for received messages.
+    // The default limit for received messages.
     private static let maxLineBytes = 16_777_216
 
     func run(with client: Client) async -> Int32 {
         var call = client.get(Target(options.url), headers: options.fields)
-        // Limit and trace concern only the handshake, because a socket may be open for days.
+        // The limit and the trace cover only the handshake, because a socket may be open for days.
         if let timeout = options.timeout { call = call.deadline(timeout) }
         if options.trace != nil { call = call.traced() }
         do {
@@ -74,7 +74,7 @@ struct SendSocket: Sendable {
                 try await socket.send(.text(text))
             }
         } catch {
-            // Closing also ends the messages.
+            // Closing the socket also ends the messages.
             try? await socket.close(.goingAway)
             throw error
         }

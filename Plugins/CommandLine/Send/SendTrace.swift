@@ -6,23 +6,19 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// Shows the events of `turnpike send -v`: each request and response head, and the actions of the
-/// gates between them.
+/// Shows the events of `turnpike send -v`: heads of requests and responses, and actions of gates.
 ///
-/// Secrets are hidden as in logs.
-///
-/// A line begins with `>` for a request, `<` for a response and `*` for everything else. Fields
-/// that only the transport adds, such as `Host` and `Content-Length`, are not shown.
+/// A line begins with `>` for a request, `<` for a response and `*` for other events. Secrets are
+/// hidden as in logs. Fields that only the transport adds are not shown, such as `Host` and
+/// `Content-Length`.
 struct SendTrace: RequestLogger {
     let write: @Sendable (String) -> Void
 
-    /// Writes an event.
     func log(_ event: CallEvent) {
         let lines = Self.lines(of: event)
         if !lines.isEmpty { write(lines.map { $0 + "\n" }.joined()) }
     }
 
-    /// Writes a text that is not an event.
     func note(_ text: String) { write("* \(Grammar.escaped(text))\n") }
 
     /// Writes how long each phase of a call took, unless nothing was sent.
@@ -57,16 +53,15 @@ struct SendTrace: RequestLogger {
     }
 }
 
-/// How `turnpike send --trace` shows the times of the call.
 enum SendTraceView: Sendable, Equatable {
     /// A waterfall among the messages on standard error.
     case waterfall
-    /// A file in the format that the end of its name selects.
+    /// A file in the format that the suffix of its name selects.
     case file(String, Format)
 
-    /// The formats of files, with the ends of their names.
+    /// The formats of files, with the suffixes of their names.
     enum Format: String, Sendable, CaseIterable {
-        // A longer end stands before a shorter one that it contains.
+        // A longer suffix comes before a shorter suffix that it contains.
         case otlp = ".otlp.json"
         case json = ".json"
         case har = ".har"
@@ -74,7 +69,7 @@ enum SendTraceView: Sendable, Equatable {
         case svg = ".svg"
     }
 
-    /// Creates a view, for a file with a known end, or for the terminal.
+    /// Creates a view for the terminal, or for a file with a known suffix.
     init(_ path: String?) throws {
         guard let path else {
             self = .waterfall

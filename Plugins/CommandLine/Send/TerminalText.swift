@@ -5,18 +5,18 @@ import TurnpikeSupport
 
 /// Makes text from a peer safe for a terminal as it arrives.
 ///
-/// A terminal obeys control characters: they move the cursor, rename the window, or insert input as
-/// if it was typed. All of them except line ends and tabs are shown in the form `\u{1b}`. The text
-/// is read as UTF-8, and invalid bytes are shown as the replacement character.
+/// A terminal obeys control characters: they move the cursor, rename the window, or insert input.
+/// All of them except line ends and tabs are shown in the form `\u{1b}`. The text is read as UTF-8,
+/// and invalid bytes are shown as the replacement character.
 struct TerminalText {
     /// Whether the text shown so far is empty or ends with a line end.
     private(set) var endsLine = true
     // The first bytes of a character that is not complete.
     private var rest = Data()
-    // Whether a carriage return came last. It is shown only if no line feed follows it.
+    // Whether a carriage return came last. It is shown only if no line feed follows.
     private var hasReturn = false
 
-    /// Returns more text in printable form, or nil if it contains a zero byte and so is not text.
+    /// Returns more text in printable form; nil if the text contains a zero byte, so it is no text.
     mutating func show(_ chunk: Data) -> Data? {
         if chunk.contains(0) { return nil }
         let bytes = rest + chunk
@@ -24,7 +24,6 @@ struct TerminalText {
         return shown(bytes.dropLast(rest.count))
     }
 
-    /// Returns the rest at the end of the text.
     mutating func end() -> Data {
         defer { rest = Data() }
         var text = shown(rest)
@@ -49,7 +48,7 @@ struct TerminalText {
         return Data(String(text).utf8)
     }
 
-    // Returns the number of bytes at the end that begin a character without completing it.
+    // The number of bytes at the end that begin a character without completing it.
     private static func incompleteTail(of bytes: Data) -> Int {
         for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
             let width = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1

@@ -3,7 +3,6 @@
 import Foundation
 import TurnpikeInspection
 
-/// The command `turnpike status PATH`.
 enum StatusCommand {
     /// Prints the state of the clients of a service, which its socket serves.
     static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {

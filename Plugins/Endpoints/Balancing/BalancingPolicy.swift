@@ -9,12 +9,12 @@ public import TurnpikeCore
 /// | ``leastRequests`` | most services: long and short requests, servers of different speed |
 /// | ``peakEWMA`` | services whose tail latency matters, with endpoints that may be slow |
 /// | ``roundRobin`` | short requests of equal cost, and a fair share for each endpoint |
-/// | ``weighted`` | shares that must hold whatever the load, such as 5 % for a canary |
-/// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that keep something for a key: caches, sessions |
+/// | ``weighted`` | shares that do not depend on the load, such as 5 % for a canary |
+/// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that store data for a key: caches, sessions |
 ///
-/// All rules respect weights, slow starts and zones (``EndpointZone``). A retry or hedge is sent to
-/// an endpoint that the call has not tried, if there is one. Each rule takes about the same time
-/// for ten endpoints as for a thousand, except for the hash, whose time grows with their number.
+/// All rules respect weights, slow starts and zones (``EndpointZone``). If there is an endpoint
+/// that the call has not tried, a retry or hedge goes to such an endpoint. The time of a choice
+/// does not depend on the number of endpoints, except for the hash.
 public struct BalancingPolicy: Sendable {
     enum Rule: Sendable {
         case leastRequests
@@ -26,29 +26,28 @@ public struct BalancingPolicy: Sendable {
 
     let rule: Rule
 
-    /// Draws two endpoints at random, and takes the one with fewer running requests.
+    /// Draws two endpoints at random, and chooses the endpoint with fewer running requests.
     ///
-    /// With two draws, the longest queue is exponentially shorter than with one. A search for the
-    /// least loaded endpoint would send all clients to the same one (Mitzenmacher, *The Power of
-    /// Two Choices in Randomized Load Balancing*, 2001). Endpoints are drawn by weight, and their
-    /// requests are compared per weight. A failed request counts as a running one that fades within
-    /// seconds, so that an endpoint that fails at once does not attract requests.
+    /// With two draws, the longest queue is exponentially shorter than with one draw. A search for
+    /// the least loaded endpoint would send all clients to the same endpoint (Mitzenmacher, *The
+    /// Power of Two Choices in Randomized Load Balancing*, 2001). Endpoints are drawn by weight,
+    /// and their requests are compared per weight. A failed request counts as a running request for
+    /// some seconds, so that an endpoint that fails at once does not attract requests.
     public static let leastRequests = Self(rule: .leastRequests)
 
-    /// Draws two endpoints at random, and takes the one that is expected to answer sooner.
+    /// Draws two endpoints at random, and chooses the endpoint that should answer sooner.
     ///
-    /// The rule compares the latency times the number of running requests plus one. The latency is
-    /// a moving average that rises to a peak at once and falls with a time constant of 10 s, as in
-    /// Finagle's `PeakEwma`. It avoids an endpoint that has become slow after a single answer. The
-    /// latency is that of the response's head. Costs that differ by less than a tenth count as
-    /// equal, so that weights hold. An endpoint without an answer yet gets one request at a time.
+    /// The rule compares the latency of the response head times the number of running requests plus
+    /// one. The latency is a moving average that rises to a peak at once and falls with a time
+    /// constant of 10 s, as in Finagle's `PeakEwma`. So one slow answer is enough to avoid an
+    /// endpoint. Costs that differ by less than a tenth count as equal, so that weights have an
+    /// effect. An endpoint without an answer yet gets one request at a time.
     public static let peakEWMA = Self(rule: .peakEWMA)
 
     /// One endpoint after another, each as often as its weight says.
     ///
-    /// The rule begins at a random endpoint, so that many clients that start together do not all
-    /// begin at the same one. The rule ignores the load: a slow endpoint gets as many requests as
-    /// the others.
+    /// Each client begins at a random endpoint, so that clients that start together do not all
+    /// begin at the same endpoint. A slow endpoint gets as many requests as the others.
     public static let roundRobin = Self(rule: .roundRobin)
 
     /// A random endpoint, with a probability in proportion to its weight.
@@ -57,16 +56,15 @@ public struct BalancingPolicy: Sendable {
     /// The endpoint that belongs to a key of the request, such as its user or its path.
     ///
     /// While an endpoint is usable, it gets all requests with the same key, from each client and
-    /// each process. If an endpoint comes or goes, only its own keys move: 1/n of all keys. Each
-    /// endpoint gets a share of the keys in proportion to its weight. keys. Each endpoint gets a
-    /// share of the keys in proportion to its weight.
+    /// each process. If one of n endpoints is added or removed, only its own keys move: 1/n of all
+    /// keys. Each endpoint gets a share of the keys in proportion to its weight.
     ///
-    /// It is rendezvous hashing: the endpoint with the highest score for the key wins, and retries
-    /// take the next in order (Thaler and Ravishankar, *Using Name-Based Mappings to Increase Hit
-    /// Rates*, 1998), with weights as in *Weighted Distributed Hash Tables* (Schindelhauer and
-    /// Schomaker, 2005). A slow start does not move keys. With an ``EndpointZone``, each zone has
-    /// its own endpoint for a key. The time to choose grows with the endpoints, to some 3 µs for a
-    /// thousand.
+    /// The rule is rendezvous hashing: the endpoint with the highest score for the key wins, and
+    /// retries use the next endpoints in the order of scores (Thaler and Ravishankar, *Using
+    /// Name-Based Mappings to Increase Hit Rates*, 1998). The weights are those of *Weighted
+    /// Distributed Hash Tables* (Schindelhauer and Schomaker, 2005). A slow start does not move
+    /// keys. With an ``EndpointZone``, each zone has its own endpoint for a key. A choice among a
+    /// thousand endpoints takes some 3 µs.
     ///
     /// The hash has no seed. Anyone who can choose the keys can send them all to one endpoint.
     /// - Parameter key: Returns the key of a request, or nil. For nil, ``leastRequests`` is used.
@@ -77,8 +75,7 @@ public struct BalancingPolicy: Sendable {
 
     /// The endpoint that belongs to the value of a header field; see
     /// ``hash(of:)-((Request)->String?)``.
-    /// - Parameter field: The name of the field. For a request without it, ``leastRequests`` is
-    ///   used.
+    /// - Parameter field: The name of the field. Requests without this field use ``leastRequests``.
     /// - Returns: The rule.
     public static func hash(of field: HTTPHeaders.Name) -> Self {
         hash { $0.headers[field] }
@@ -98,23 +95,22 @@ extension BalancingPolicy: CustomStringConvertible {
     }
 }
 
-/// The zone that a client runs in, and when it uses endpoints of other zones.
+/// The zone of a client, and when the client uses endpoints of other zones.
 ///
-/// Requests stay in the own zone while enough of it is usable, because they are faster there, and
-/// traffic between zones is often billed. The rule is that of Envoy's locality weights with an
-/// overprovisioning factor of 1 / `spill`:
+/// While enough endpoints of the own zone are usable, requests stay in this zone, because they are
+/// faster there and traffic between zones is often billed. The rule is that of Envoy's locality
+/// weights with an overprovisioning factor of 1 / `spill`:
 ///
 /// - `usable` is the share of the own zone's endpoints, by weight, that are listed and not ejected.
 /// - The own zone gets min(1, `usable` / `spill`) of the requests. All other endpoints, also those
 ///   without a zone, share the rest by the rule of the ``BalancingPolicy``.
 /// - If only one side has endpoints, they get all requests.
-/// - A retry or hedge leaves the zone when the call has tried all of its endpoints.
+/// - If a call has tried all endpoints of the zone, its next retry or hedge goes to another zone.
 ///
-/// With `spill` 0.7, up to 30 % of the zone may be lost before a request leaves it. If 35 % of the
-/// endpoints are usable, half of the requests leave it.
+/// With `spill` 0.7, up to 30 % of the zone may fail before a request leaves the zone. If 35 % of
+/// the endpoints are usable, half of the requests leave the zone.
 ///
-/// Each client stays in its zone, so the endpoints of a zone must be able to serve the clients of
-/// that zone.
+/// The endpoints of a zone must be able to serve all clients of that zone.
 public struct EndpointZone: Hashable, Sendable {
     /// The name of the own zone, as in ``Endpoint/zone``.
     public let name: String
@@ -131,8 +127,6 @@ public struct EndpointZone: Hashable, Sendable {
         self.spill = spill > 0 ? min(spill, 1) : 0
     }
 
-    /// Returns the share of the requests that stays in the zone, if that share of its endpoints is
-    /// usable.
     func ownShare(usable: Double) -> Double { usable > 0 ? min(usable / spill, 1) : 0 }
 }
 
@@ -142,24 +136,22 @@ public struct EndpointZone: Hashable, Sendable {
 /// connections, most of them idle. With a subset, each client uses `size` endpoints, and all
 /// endpoints get about the same number of clients.
 ///
-/// The endpoints are on a circle, in the order of a hash of their targets and evenly spaced. A
-/// client begins at the fraction of `clientIndex` times the golden ratio, and takes the next `size`
-/// endpoints. So the choice is deterministic, and clients need not communicate. Any number of
-/// clients may be numbered from 0 on without large gaps, as the replicas of a stateful set are:
-/// their points are always spread almost evenly. Twitter's deterministic aperture also uses such a
-/// circle, but must know the number of clients. The subsets of the book *Site Reliability
-/// Engineering* (chapter 20) are also balanced, but one changed endpoint shuffles them all. Here it
-/// changes at most two endpoints of a client's subset.
+/// The endpoints are on a circle, evenly spaced, in the order of a hash of their targets. A client
+/// begins at the fractional part of `clientIndex` times the golden ratio, and uses the next `size`
+/// endpoints. So the choice is deterministic, and clients need not communicate. Number the clients
+/// from 0 on without large gaps, as the replicas of a stateful set are numbered. For any number of
+/// clients, their points are then spread almost evenly. One changed endpoint changes at most two
+/// endpoints of a client's subset.
 ///
 /// For 300 clients and 300 endpoints with a `size` of 20, each endpoint has 20 clients, plus or
-/// minus two. Choose a `size` so large that a subset can bear the load of its clients while some of
-/// its endpoints are missing: 20 or more. Weights are ignored. With an ``EndpointZone``, the own
-/// zone and the other endpoints have separate circles, and the client takes `size` of each.
+/// minus two. Choose a `size` of 20 or more, so that a subset can bear the load of its clients
+/// while some of its endpoints are missing. Weights are ignored. With an ``EndpointZone``, the own
+/// zone and the other endpoints have separate circles, and the client uses `size` of each.
 public struct EndpointSubset: Hashable, Sendable {
-    /// How many endpoints the client uses, if the fleet has more.
+    /// The maximum number of endpoints that the client uses.
     public let size: Int
 
-    /// The number of the client among all clients of the fleet, from 0 on.
+    /// The index of the client among all clients of the fleet, from 0 on.
     public let clientIndex: Int
 
     /// Creates a subset of at least one endpoint.
@@ -168,7 +160,6 @@ public struct EndpointSubset: Hashable, Sendable {
         self.clientIndex = clientIndex
     }
 
-    /// Returns the endpoints that the client uses, in the order of the list.
     func endpoints(of all: [Endpoint], in zone: EndpointZone?) -> [Endpoint] {
         guard let zone else { return subset(of: Array(all.indices), in: all).map { all[$0] } }
         let own = all.indices.filter { all[$0].zone == zone.name }

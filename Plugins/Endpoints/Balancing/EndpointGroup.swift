@@ -2,22 +2,19 @@
 
 import TurnpikeCore
 
-/// The usable endpoints of one side (the own zone or the rest), with data that makes choices cheap.
+/// The usable endpoints of the own zone or of all other zones, with data that makes choices cheap.
 final class EndpointGroup: Sendable {
     let members: [EndpointMember]
 
     let weight: Double
 
-    // The weights, relative to their mean; empty if all are equal.
+    // The weights relative to their mean; empty if all weights are equal.
     private let weights: [Double]
-    // The running sums of the weights; empty if all weights are equal.
     private let sums: [Double]
     private let keys: [UInt64]
     private let ramp: EndpointRamp
 
-    /// Creates a group.
-    ///
-    /// Members without a weight are left out. If no member has a weight, all count alike.
+    /// Creates a group of the members with a weight; if no member has a weight, all count alike.
     init(_ candidates: [EndpointMember], slowStart: Duration) {
         let weighty = candidates.filter { Self.weight(of: $0.endpoint) > 0 }
         members = weighty.isEmpty ? candidates : weighty
@@ -28,7 +25,7 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            // No weight is much smaller than other weights, so dividing by it is safe.
+            // The lower limit makes it safe to divide by a weight.
             weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
@@ -40,12 +37,11 @@ final class EndpointGroup: Sendable {
         ramp = EndpointRamp(members, slowStart)
     }
 
-    /// Returns the weight of an endpoint, limited to a number from 0 to 10⁹.
+    /// The weight of an endpoint, limited to a number from 0 to 10⁹.
     static func weight(of endpoint: Endpoint) -> Double {
         endpoint.weight > 0 ? min(endpoint.weight, 1e9) : 0
     }
 
-    /// Chooses a member; nil if the call has tried all members.
     func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
         if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
         let index: Int? =
@@ -68,7 +64,6 @@ final class EndpointGroup: Sendable {
 
     // MARK: Positions
 
-    /// The index of the member at a fraction of the sum of all weights.
     private func place(_ fraction: Double) -> Int {
         let last = members.count - 1
         guard !sums.isEmpty else { return min(Int(fraction * Double(members.count)), last) }
@@ -81,10 +76,7 @@ final class EndpointGroup: Sendable {
         return low
     }
 
-    /// The index of the member for a number of the sequence.
-    ///
-    /// With equal weights, it is one after another. Otherwise each returns evenly, as often as its
-    /// weight says.
+    /// The index of the member for a number of the sequence, in proportion to the weights.
     private func place(_ number: UInt64) -> Int {
         if sums.isEmpty { return Int(number % UInt64(members.count)) }
         return place(EndpointHash.unit(number &* EndpointSequence.golden))
@@ -103,7 +95,7 @@ final class EndpointGroup: Sendable {
         return untried(&pick)
     }
 
-    /// A random untried member by weight, found by checking all members.
+    /// A random member by weight that the call has not tried, found by checking all members.
     private func untried(_ pick: inout Pick) -> Int? {
         var total = 0.0
         for index in members.indices where !pick.hasTried(members[index]) {
@@ -119,14 +111,13 @@ final class EndpointGroup: Sendable {
         return last
     }
 
-    // The weight, reduced by the slow start.
     private func weight(_ index: Int, at now: Int64) -> Double {
         (weights.isEmpty ? 1 : weights[index]) * ramp.share(index, at: now)
     }
 
     // MARK: Rules
 
-    /// The first of two different members, unless the second costs less than `part` of it.
+    /// Of two drawn members, the first, unless the second costs less than `part` of its cost.
     ///
     /// The first is drawn by weight and wins ties. So without load, the shares equal the weights.
     private func better(
@@ -141,7 +132,7 @@ final class EndpointGroup: Sendable {
         return offer < present * part ? second : first
     }
 
-    /// Another member that the call has not tried; by weight if one is soon found.
+    /// Another member that the call has not tried, drawn by weight if possible.
     private func other(
         than first: Int, _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
@@ -149,7 +140,7 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(members[index]) { return index }
         }
-        // A heavy member is drawn again and again. So search for another one from a random index.
+        // Draws would return a heavy member repeatedly, so a search starts at a random index.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
@@ -160,8 +151,8 @@ final class EndpointGroup: Sendable {
 
     /// The member with the highest score for a key (weighted rendezvous hashing).
     ///
-    /// The scores are exponential times -ln(1 - u) / weight, and the lowest wins. So each member
-    /// wins with a probability in proportion to its weight, whatever other members there are.
+    /// The score is an exponential time, -ln(1 - u) / weight, and the lowest time wins. So each
+    /// member wins with a probability in proportion to its weight.
     private func highest(_ pick: Pick) -> Int? {
         guard let key = pick.key else { return nil }
         var best: Int?
@@ -187,12 +178,11 @@ final class EndpointGroup: Sendable {
 
 /// The slow starts of a group's members.
 ///
-/// A member that has just come or returned has cold caches and no connections. Its weight grows in
-/// proportion to its age, from a tenth at first to its full value at the end of the slow start, as
-/// in Envoy. The weights are relative to that of the oldest member. So if all members are new, no
-/// member is held back.
+/// A new or returned member has cold caches and no connections. As in Envoy, its weight grows in
+/// proportion to its age, from a tenth to the full value at the end of the slow start. The weights
+/// are relative to that of the oldest member. So if all members are new, all get full weight.
 struct EndpointRamp: Sendable {
-    // When each slow start began; empty if no member has one.
+    // The times when the slow starts began; empty if no member has a slow start.
     private let starts: [Int64]
     private let oldest: Int64
     private let end: Int64
@@ -210,10 +200,8 @@ struct EndpointRamp: Sendable {
             ? MonotonicInstant(nanoseconds: newest).advanced(by: time).nanoseconds : .min
     }
 
-    /// Whether any slow start has not ended yet.
     func isRunning(at now: Int64) -> Bool { now < end }
 
-    /// The part of its weight that a member has now, relative to the oldest member.
     func share(_ index: Int, at now: Int64) -> Double {
         isRunning(at: now) ? part(starts[index], now) / part(oldest, now) : 1
     }

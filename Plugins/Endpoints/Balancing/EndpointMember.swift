@@ -6,19 +6,19 @@ import TurnpikeCore
 
 /// One endpoint of a list, with its running requests and its latency.
 ///
-/// A member lives while its target is in the list. If a new list has another weight, zone or labels
-/// for the target, a new member continues the old one and shares its figures.
+/// If a new list changes the weight, zone or labels of the target, a new member shares the figures
+/// of the old member.
 final class EndpointMember: Sendable {
     let endpoint: Endpoint
 
-    /// Identifies the target, equally in all processes; never 0.
+    /// A hash of the target, equal in all processes; never 0.
     let key: UInt64
 
     let health: EndpointRecord
 
     private let load: Load
 
-    /// Creates a member; those of the first list have no slow start.
+    /// Creates a member; without `start`, the member has no slow start.
     init(_ endpoint: Endpoint, startingAt start: MonotonicInstant? = nil) {
         self.endpoint = endpoint
         key = Self.key(of: endpoint)
@@ -27,7 +27,6 @@ final class EndpointMember: Sendable {
         if let start { startSlowly(at: start) }
     }
 
-    /// Creates a member that continues an old member for the same target in a newer list.
     init(_ endpoint: Endpoint, continuing old: EndpointMember) {
         self.endpoint = endpoint
         key = old.key
@@ -35,39 +34,32 @@ final class EndpointMember: Sendable {
         health = old.health
     }
 
-    /// Returns the identity of an endpoint's target: a hash of its text, `10.0.0.7:8080`.
+    /// The hash of the target's text, such as `10.0.0.7:8080`.
     static func key(of endpoint: Endpoint) -> UInt64 {
         max(EndpointHash.of(endpoint.target.description), 1)
     }
 
-    /// The number of running requests.
     var underWay: Int { load.underWay.load(ordering: .relaxed) }
 
-    /// Counts a request that is about to be sent.
-    ///
-    /// Each needs one ``end()``.
+    /// Counts a request that is about to be sent; each request needs one ``end()``.
     func begin() { load.underWay.wrappingAdd(1, ordering: .relaxed) }
 
-    /// Counts the end of a request: of its body, by its failure or by its cancellation.
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Restarts the slow start, for example after an ejection.
+    /// Restarts the slow start, for example after an ejection, for sets that are made from now on.
     ///
-    /// New sets use it from now on.
-    ///
-    /// Failures are forgotten, because an endpoint that fails under load has many of them, and the
-    /// slow start is careful enough.
+    /// Earlier failures are forgotten. An endpoint that fails under load has many failures, and the
+    /// slow start protects it enough.
     func startSlowly(at now: MonotonicInstant) {
         load.start.store(now.nanoseconds, ordering: .relaxed)
         load.history.withLock { $0.forgetFailures() }
     }
 
-    /// Whether the member is in its slow start.
     func startsSlowly(at now: MonotonicInstant, within time: Duration) -> Bool {
         start > .min && now < MonotonicInstant(nanoseconds: start).advanced(by: time)
     }
 
-    /// The time to an answer; nil if unknown or less than a millisecond.
+    /// The latency; nil if it is unknown or less than a millisecond.
     func latency(at now: MonotonicInstant) -> Duration? {
         let latency = load.history.withLock { $0.latency(at: now.nanoseconds) }
         return latency < 1e6 ? nil : .milliseconds(Int64(min(latency / 1e6, 9e12).rounded()))
@@ -79,18 +71,16 @@ final class EndpointMember: Sendable {
     /// Records the outcome of a request, and the time to its head or its failure.
     ///
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
-    /// slower answer counts at once, and faster ones reduce it with a time constant of 10 s. A
-    /// failure never lowers the latency. It stops the latency from decaying, and counts as one more
-    /// running request, which fades with the same time constant. Otherwise an endpoint that fails
-    /// at once would attract all requests, because it has no running requests and low latencies.
+    /// slower answer counts at once, and faster answers reduce the latency with a time constant of
+    /// 10 s. A failure does not reduce the latency, and counts as a running request, whose effect
+    /// fades with the same time constant. Otherwise an endpoint that fails at once would attract
+    /// all requests, because it has no running requests and low latencies.
     func record(latency: Duration, failed: Bool, at now: MonotonicInstant) {
         let sample = max(latency / .nanoseconds(1), 1)
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
-    /// Records that a request was abandoned before its outcome.
-    ///
-    /// The endpoint is at least that slow.
+    /// Records that a request was abandoned: the latency is at least that long.
     func record(atLeast time: Duration, at now: MonotonicInstant) {
         let sample = max(time / .nanoseconds(1), 1)
         load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
@@ -101,11 +91,11 @@ final class EndpointMember: Sendable {
         Double(max(underWay, 0)) + load.history.withLock { $0.failures(at: now) }
     }
 
-    /// The expected time of one more request: the latency times the running requests and this one.
+    /// The expected time of one more request, in nanoseconds: latency times requests plus one.
     ///
-    /// Without a sample, an endpoint costs nothing until a first request is running. Then it costs
-    /// more than all others until that request has ended, so that a single request probes it.
-    /// Times are in nanoseconds. The requests count per weight, relative to the mean of all.
+    /// An endpoint without a sample costs nothing, so that one request probes it. While that
+    /// request runs, the endpoint costs more than all others. The requests count per weight,
+    /// relative to the mean weight.
     func cost(per weight: Double, at now: Int64) -> Double {
         let (latency, failures) = load.history.withLock {
             ($0.latency(at: now), $0.failures(at: now))
@@ -118,9 +108,7 @@ final class EndpointMember: Sendable {
     // Nanoseconds; more than any latency.
     private static let unknown = 1e18
 
-    /// The figures.
-    ///
-    /// Members for the same target share them.
+    /// The figures of a target; all members of the target share them.
     private final class Load: Sendable {
         let underWay = Atomic(0)
         let start = Atomic(Int64.min)
@@ -160,15 +148,13 @@ final class EndpointMember: Sendable {
             latency == 0 ? 0 : max(latency * remains(at: now), 1)
         }
 
-        // A failure that has faded to less than a half does not count any more. A single failure is
-        // forgotten after 7 s.
+        // A failure counts until its value is less than a half, after 7 s.
         func failures(at now: Int64) -> Double {
             guard failures > 0 else { return 0 }
             let left = failures * remains(at: now)
             return left < 0.5 ? 0 : left
         }
 
-        // The remaining part of a value since the last record.
         private func remains(at now: Int64) -> Double {
             let age = Double(now) - Double(last)
             return age > 0 ? exp(-age / 10e9) : 1

@@ -4,24 +4,21 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Chooses members of sets by one rule, and keeps the state of the rule from one set to the next.
 final class EndpointPicker: Sendable {
     private let policy: BalancingPolicy
-    // Each side has its own sequence, so that requests to one side make no gaps in the other.
+    // Each side has its own sequence, so that requests to one side leave no gaps in the other.
     private let own: EndpointSequence
     private let others: EndpointSequence
 
-    /// Creates a chooser that continues from the state of another chooser, if there is one.
     init(_ policy: BalancingPolicy, continuing old: EndpointPicker? = nil) {
         self.policy = policy
         own = old?.own ?? EndpointSequence()
         others = old?.others ?? EndpointSequence()
     }
 
-    /// Chooses a usable member for a request, without allocating memory; nil if none is usable.
+    /// Chooses a usable member without allocating memory; nil if no member is usable.
     ///
-    /// Equal bits make equal choices. Members that the call has tried are avoided if another usable
-    /// one remains.
+    /// Equal random bits make equal choices. If an untried usable member remains, one is chosen.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
         avoiding tried: [UInt64] = []
@@ -47,12 +44,11 @@ final class EndpointPicker: Sendable {
     }
 }
 
-/// A chosen member, and the reason for the choice.
 struct PickResult: Sendable {
     enum Reason: Sendable {
         /// The rule chose the member, in the own zone if there is one.
         case rule
-        /// The rule chose it in another zone.
+        /// The rule chose the member in another zone.
         case otherZone
         /// The call had tried all usable members before.
         case allTried
@@ -62,11 +58,9 @@ struct PickResult: Sendable {
     let reason: Reason
 }
 
-/// The inputs of one choice: the rule, the random number, the time, and the endpoints that the call
-/// has tried.
 struct Pick {
     let rule: BalancingPolicy.Rule
-    /// The hash of the request's key; nil without a key, and for other rules.
+    /// The hash of the request's key; nil without a key, and for rules without keys.
     let key: UInt64?
     let now: Int64
     let tried: [UInt64]
@@ -84,12 +78,10 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the own zone serves the request.
-    ///
-    /// The zone's share of all requests is the argument.
+    /// Whether the request goes to the own zone, which gets this share of all requests.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
-        // The zone of a key changes only with the share.
+        // A key changes its zone only if the share changes.
         if let key { return EndpointHash.unit(EndpointHash.mixed(~key)) < share }
         return dice.unit() < share
     }
@@ -99,26 +91,20 @@ struct Pick {
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
 }
 
-/// The members of a list at one moment, some of which are usable.
+/// The members of a list at one moment, some of which are usable; a set never changes.
 ///
-/// A set never changes.
-///
-/// The gate makes a new set if the list changes, if health adds or removes a usable member, or if a
-/// slow start begins. The cost is in proportion to the members.
+/// If the list changes, a member becomes usable or unusable, or a slow start begins, the gate makes
+/// a new set. The cost is in proportion to the number of members.
 final class EndpointSet: Sendable {
-    /// All members, including unusable ones.
     let members: [EndpointMember]
 
     /// The usable members of the own zone, or of all zones if there is no own zone.
     let own: EndpointGroup
 
-    /// The usable members of other zones.
     let others: EndpointGroup
 
-    /// The share of the requests that stay in the own zone.
     let ownShare: Double
 
-    /// Creates a set; with a slow start of zero, there is none.
     init(
         _ members: [EndpointMember], zone: EndpointZone? = nil,
         slowStart: Duration = .seconds(30),
@@ -138,7 +124,7 @@ final class EndpointSet: Sendable {
             usable.filter { $0.endpoint.zone != zone.name }, slowStart: slowStart)
         let all = EndpointGroup(
             members.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
-        // Without weights, the numbers of members decide.
+        // Without weights, the share is that of the numbers of members.
         let isCounted = all.weight == 0
         let part = isCounted ? Double(own.members.count) : own.weight
         let whole = isCounted ? Double(all.members.count) : all.weight
@@ -148,17 +134,17 @@ final class EndpointSet: Sendable {
 
 /// Hashes that are the same in each process and on each machine.
 ///
-/// Clients that share a fleet of caches must use equal hashes. Swift's `Hasher` has another seed in
-/// each process. These hashes have no seed, so anyone who chooses the keys can aim at one endpoint.
+/// Clients that share a fleet of caches need equal hashes, and Swift's `Hasher` has another seed in
+/// each process. Without a seed, anyone who chooses the keys can aim at one endpoint.
 enum EndpointHash {
-    /// Returns the hash of a text (FNV-1a, then mixed so that all bits depend on all bytes).
+    /// FNV-1a, then mixed so that all bits depend on all bytes.
     static func of(_ text: String) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0100_0000_01B3 }
         return mixed(hash)
     }
 
-    /// Returns the bits mixed (the finalizer of SplitMix64, a bijection).
+    /// The finalizer of SplitMix64, a bijection.
     @inline(__always)
     static func mixed(_ value: UInt64) -> UInt64 {
         var bits = value
@@ -167,13 +153,11 @@ enum EndpointHash {
         return bits ^ (bits >> 31)
     }
 
-    /// Returns a number in 0..<1 from the upper bits of a hash.
+    /// A number in 0..<1 from the upper bits of a hash.
     @inline(__always)
     static func unit(_ hash: UInt64) -> Double { Double(hash >> 11) * 0x1p-53 }
 
-    /// Returns -ln(1 - u).
-    ///
-    /// It has an exponential distribution if u is uniform in 0..<1.
+    /// Returns -ln(1 - u), which has an exponential distribution if u is uniform in 0..<1.
     static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
 }
 
@@ -181,8 +165,8 @@ enum EndpointHash {
 final class EndpointSequence: Sendable {
     /// 2⁶⁴ divided by the golden ratio.
     ///
-    /// The fractions of its multiples are spread evenly, from any start and in any number (Weyl;
-    /// Knuth, *The Art of Computer Programming* 3, §6.4).
+    /// The fractional parts of its multiples are spread evenly, from any start and in any number
+    /// (Weyl; Knuth, *The Art of Computer Programming* 3, §6.4).
     static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
 
     // 0 before the first number.
@@ -190,14 +174,12 @@ final class EndpointSequence: Sendable {
 
     init(startingAt first: UInt64 = 0) { count = Atomic(first) }
 
-    /// Returns the next number.
-    ///
-    /// The first one is random, and so is the one after the last.
+    /// Returns the next number; the first number and the number after an overflow are random.
     func next(_ dice: inout SeededGenerator) -> UInt64 {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
         let first = dice.next()
-        // The numbers of other calls at the same time begin at 1.
+        // Calls that run at the same time have numbers from 1 on.
         count.store(first &+ 1, ordering: .relaxed)
         return first
     }
@@ -205,8 +187,8 @@ final class EndpointSequence: Sendable {
 
 /// The random numbers for the choices of all calls.
 ///
-/// A generator for each call would cost more than the choice. So all calls share a counter with
-/// mixed numbers (SplitMix64). It starts from the random source of the first call.
+/// A generator for each call would cost more than the choice. So all calls share a counter, whose
+/// numbers SplitMix64 mixes. The random source of the first call sets the start of the counter.
 final class SharedRandom: Sendable {
     // 0 before the first number.
     private let count = Atomic<UInt64>(0)

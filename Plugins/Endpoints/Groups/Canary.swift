@@ -2,19 +2,18 @@
 
 public import TurnpikeCore
 
-/// Spreads the requests below one base URL over groups of servers with base URLs of their own, by
-/// weight.
+/// Distributes the requests below one base URL by weight over groups with base URLs of their own.
 ///
-/// Requests with the same key go to the same group, from each client and each process. A request
-/// without a key goes with all others of its call. If weights change, by a reload or a new stack, a
-/// key moves only to a group whose weight has grown against that of its former group. If there are
-/// two groups, or one weight changes, no more keys move than the shares change. Otherwise fewer
-/// move than the changes of all shares add up to.
+/// Requests with the same key go to the same group, from each client and each process. Requests of
+/// a call without a key go to one group. If a reload or a new stack changes weights, a key moves
+/// only to a group whose weight has grown relative to that of the key's old group. If there are two
+/// groups, or one weight changes, the smallest possible part of the keys moves. Otherwise this part
+/// is less than the sum of the changes of all shares.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials, keep
-/// cookies, store responses, break circuits or choose endpoints. They then see the group's URL, and
-/// each group has its own circuit. A group is trusted like the service: a request keeps its fields,
-/// also those with secrets. A service with TLS cannot have a group without.
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials,
+/// keep cookies, store responses, break circuits or choose endpoints. These gates then see the
+/// group's URL, and each group has its own circuit. A request to a group keeps its fields, also
+/// those with secrets. If the service has TLS, each group must have TLS.
 public struct Canary: SynchronousRequestAdapter {
     private let service: ServiceURL
     private let groups: [(url: ServiceURL, weight: Double, hash: UInt64)]
@@ -25,8 +24,8 @@ public struct Canary: SynchronousRequestAdapter {
     /// Creates a gate.
     /// - Parameters:
     ///   - service: The base URL of the requests.
-    ///   - groups: The base URLs of the groups with their weights, up to 1e9. The service's own may
-    ///     be one of them. A group with weight 0 gets no request.
+    ///   - groups: The base URLs of the groups with their weights, up to 1e9. The base URL of the
+    ///     service may be one of them. A group with weight 0 gets no request.
     ///   - key: Returns the key of a request, such as its user.
     public init(
         of service: String, groups: [String: Double],
@@ -79,7 +78,7 @@ public struct Canary: SynchronousRequestAdapter {
         group.move(&request, to: rest)
     }
 
-    /// The group of a key, by weighted rendezvous hashing, as in ``BalancingPolicy``.
+    /// Weighted rendezvous hashing, as in ``BalancingPolicy``.
     func group(of key: UInt64) -> ServiceURL? {
         let times = groups.map { group in
             let share = EndpointHash.unit(EndpointHash.mixed(key ^ group.hash))
@@ -90,7 +89,7 @@ public struct Canary: SynchronousRequestAdapter {
 }
 
 extension Gate where Self == Canary {
-    /// Spreads requests over groups of servers by weight; see ``Canary/init(of:groups:key:)``.
+    /// Distributes requests over groups of servers by weight; see ``Canary/init(of:groups:key:)``.
     public static func canary(
         of service: String, groups: [String: Double],
         key: @escaping @Sendable (Request) -> String? = { _ in nil }

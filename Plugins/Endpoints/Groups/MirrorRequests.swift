@@ -5,29 +5,29 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Sends copies of safe requests to a second group of servers in the background, and compares the
-/// answers.
+/// Sends copies of safe requests to a second group of servers, and compares the responses.
 ///
-/// The call does not wait for the copy, and nothing that happens to the copy changes the call. A copy
-/// passes no gate and is never sent again. It ends within its time limit, or with the client: a
-/// shutdown treats it like a call. What would exceed a bound is dropped and counted.
+/// The call does not wait for the copy, and no result of the copy changes the call. A copy passes
+/// no gate and is never sent again. The copy ends at its time limit, or when the client is shut
+/// down. A copy that would exceed a limit is dropped and counted.
 ///
-/// Copied are requests with a safe method (RFC 9110 §9.2.1) and their content in memory, at their
-/// first attempt, without conditions and ranges. At another origin the copy has no field with a
-/// secret, and none is made of a request with a secret in its URL, unless `carriesCredentials` is
-/// set. It never has cookies there. A client certificate of the transport is used there too. A
-/// service with TLS cannot have copies without.
+/// The gate copies only the first attempt of a request, and only requests with a safe method (RFC
+/// 9110 §9.2.1), content in memory, no condition and no range. A copy to another origin has no
+/// cookies. Unless `carriesCredentials` is set, such a copy has no field with a secret, and a
+/// request with a secret in its URL has no copy. A client certificate of the transport is used for
+/// copies too. If the service has TLS, the group must have TLS.
 ///
-/// Place it next to the transport, inside gates that answer, refuse, redirect or hold back requests.
+/// Place the gate next to the transport, inside gates that answer, refuse, redirect or delay
+/// requests.
 public struct MirrorRequests: Interceptor {
-    /// What became of a copy: the values of the label `turnpike.result`.
+    /// The result of a copy: the values of the label `turnpike.result`.
     enum Result: String, CaseIterable {
         case same, status, content
-        /// The copy got no complete answer within its time.
+        /// The copy got no complete response within its time limit.
         case failed
-        /// The call got no response, or had not read it to its end within the time of the copy.
+        /// The call failed, or had not read its response to the end within the copy's time limit.
         case unread
-        /// A bound, or the end of the client.
+        /// A limit was reached, or the client ended.
         case dropped
     }
 
@@ -48,9 +48,9 @@ public struct MirrorRequests: Interceptor {
     /// - Parameters:
     ///   - service: The base URL of the requests.
     ///   - group: The base URL of their copies.
-    ///   - limit: The most copies that are under way.
-    ///   - maxBytes: The most bytes of content of a copy, and of the answer to it. Computing their
-    ///     digest takes a call about 4 ms for a MiB.
+    ///   - limit: The maximum number of running copies.
+    ///   - maxBytes: The maximum number of bytes in the content of a copy and of its response. To
+    ///     compute their digest takes a call about 4 ms for a MiB.
     ///   - timeLimit: The longest time of a copy.
     ///   - carriesCredentials: Whether secrets, except cookies, go to another origin.
     ///   - meter: Counts the copies by their `turnpike.result` (`turnpike.mirror.copies`).
@@ -130,7 +130,7 @@ public struct MirrorRequests: Interceptor {
         guard group.origin != service.origin else { return copy }
         let (secrets, url) = (Redaction.standard, copy.url.absoluteString)
         copy.headers.removeAll {
-            // A field whose name is harmless may carry a URL or a credential.
+            // A field with a harmless name may have a URL or a credential in its value.
             $0.name == .cookie || !carriesCredentials && secrets.value(of: $0) != $0.value
         }
         return carriesCredentials || secrets.url(url) == url ? copy : nil
@@ -158,8 +158,8 @@ public struct MirrorRequests: Interceptor {
         }
         context.report("a copy goes to \(group)", by: gateName, describesPass: true)
         let side = context.sideCall().child()
-        // It belongs to no call. It ends with its context, which the time limit and the end of the
-        // client cancel.
+        // This task belongs to no call. It ends with its context, which the time limit and the end
+        // of the client cancel.
         _ = Task.apart { [self] in
             let registration = side.onCancel { _ in original.settle(.success(nil)) }
             let timer = side.timeSource.schedule(after: timeLimit) {
@@ -170,7 +170,7 @@ public struct MirrorRequests: Interceptor {
                 registration.end()
             }
             do {
-                // A transport that ignores its cancellation is not waited for.
+                // The task does not wait for a transport that ignores its cancellation.
                 let answer = try await side.running { [maxBytes] in
                     let response = try await transport.send(copy, context: side)
                     let content = try await response.body.collect(upTo: maxBytes)
@@ -198,7 +198,7 @@ public struct MirrorRequests: Interceptor {
         let count = Atomic(0)
     }
 
-    /// The digest of a body's content, up to a bound, while it is read.
+    /// The digest of a body's content, up to a limit, while the body is read.
     private final class Digest: Sendable {
         private let state: Mutex<(hash: SHA256, room: Int)>
 

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A base URL; requests below it can be sent below another one.
+/// A base URL; requests below this URL can be sent below another base URL.
 struct ServiceURL: Sendable, CustomStringConvertible {
     /// The origin and the path, which ends with a slash.
     let description: String
@@ -23,14 +23,14 @@ struct ServiceURL: Sendable, CustomStringConvertible {
             ? nil : "found \"\(Redaction.standard.url(text))\"; expected a base URL, without query"
     }
 
-    /// Returns why requests below this URL must not be sent below another one.
+    /// Why requests below this URL must not be sent below another URL; nil if they may be.
     func fault(sendingTo other: ServiceURL) -> String? {
         if let fault = fault ?? other.fault { return fault }
         let losesTLS = origin?.scheme == "https" && other.origin?.scheme != "https"
         return losesTLS ? "found \(other); expected https, as in \(self)" : nil
     }
 
-    /// Returns what the URL of a request has beyond this one; nil if it is not below it.
+    /// The end of a request's URL after this URL; nil if the request is not below this URL.
     func rest(of request: Request) -> Substring? {
         guard let origin, request.origin == origin, !request.asksServer else { return nil }
         let form = request.targetURI.originForm
@@ -38,7 +38,7 @@ struct ServiceURL: Sendable, CustomStringConvertible {
         return form[form.utf8.index(form.startIndex, offsetBy: path.utf8.count)...]
     }
 
-    /// Moves a request below this URL, without what belongs to its former origin alone.
+    /// Moves a request below this URL, and removes what belongs only to its former origin.
     func move(_ request: inout Request, to rest: Substring) {
         guard let uri = TargetURI(reference: description + rest) else { return }
         let isOther = request.origin != origin

@@ -4,7 +4,6 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The active checks of a load balancer: whether they run, and over which transport.
 final class EndpointChecks: Sendable {
     private struct State {
         var rules: EndpointHealthCheck?
@@ -20,7 +19,7 @@ final class EndpointChecks: Sendable {
     private let state: Mutex<State>
     private let isOn: Atomic<Bool>
 
-    /// The most checks that run at the same time.
+    /// The maximum number of simultaneous checks.
     private static let width = 64
 
     init(_ rules: EndpointHealthCheck?) {
@@ -28,18 +27,14 @@ final class EndpointChecks: Sendable {
         isOn = Atomic(rules != nil)
     }
 
-    /// Replaces the rules.
-    ///
-    /// The next call begins the checks with them.
+    /// Replaces the rules; the next call begins the checks.
     func update(_ rules: EndpointHealthCheck?) {
         stop()
         state.withLock { $0.rules = rules }
         isOn.store(rules != nil, ordering: .relaxed)
     }
 
-    /// Ends the checks, and releases the transport.
-    ///
-    /// The next call begins them again.
+    /// Ends the checks and releases the transport; the next call begins the checks again.
     func stop() {
         let (context, transport) = state.withLock { state in
             state.stack = nil
@@ -67,9 +62,9 @@ final class EndpointChecks: Sendable {
     }
 
     private func run(on balancer: LoadBalancer, in background: Context) {
-        // The task belongs to no call. The task ends with its context, which is cancelled by the
-        // shutdown of a client, new rules or the release of the balancer. While it waits, it holds
-        // neither the balancer nor the transport, so it does not keep a client alive.
+        // This task belongs to no call. It ends with its context. The shutdown of a client, new
+        // rules or the release of the balancer cancels this context. While the task waits, it holds
+        // neither the balancer nor the transport, so the task does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {
@@ -79,7 +74,7 @@ final class EndpointChecks: Sendable {
         }
     }
 
-    /// Begins the due checks, and returns how long to wait for the next; nil if there are none.
+    /// Begins the due checks; returns the time to the next check, or nil if there are no checks.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {
@@ -100,7 +95,7 @@ final class EndpointChecks: Sendable {
                 balancer?.endCheck(of: member, isWell, rules, at: context.timeSource.now)
             }
         }
-        // Checking all due times costs something, so it is done at most fifty times in an interval.
+        // To check all due times takes time, so it is done at most fifty times in an interval.
         return max(now.duration(to: next), rules.pause.times(0.02))
     }
 
@@ -123,7 +118,7 @@ final class EndpointChecks: Sendable {
                 continue
             }
             let context = background.child()
-            // If the last check is still running, this check is skipped.
+            // If the last check of the endpoint is still running, this check is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
             let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)
@@ -134,7 +129,7 @@ final class EndpointChecks: Sendable {
 }
 
 extension EndpointHealthCheck {
-    /// The interval, within limits in which checks neither fill a core nor overflow a clock.
+    /// The interval, limited so that checks neither fill a core nor overflow a clock.
     fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
 }
 

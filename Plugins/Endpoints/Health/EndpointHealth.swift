@@ -4,21 +4,21 @@ public import TurnpikeCore
 
 /// When an endpoint is left out because of failures, and for how long.
 ///
-/// An endpoint is ejected, as by the outlier detection of Envoy and gRPC (A50), if it
+/// An endpoint is ejected, as by the outlier detection of Envoy and gRPC (A50), if the endpoint
 ///
 /// - fails ``consecutiveFailures`` times in a row: connections, 5xx, incomplete bodies; or
 /// - succeeds far less often than the others over ``interval``: its success ratio is lower by more
 ///   than a tenth and by more than ``deviations`` standard deviations.
 ///
-/// The first ejection lasts ``ejection``. If the next one follows soon, it lasts twice as long, up
-/// to ``maxEjection``. Then the endpoint returns with a slow start: its share of the requests grows
-/// over ``slowStart``, like that of a new endpoint. If the first request then fails, the endpoint
-/// is ejected.
+/// The first ejection lasts ``ejection``. If the next ejection follows soon, it lasts twice as
+/// long, up to ``maxEjection``. Then the endpoint returns with a slow start: its share of the
+/// requests grows over ``slowStart``, like that of a new endpoint. If the first request after the
+/// return fails, the endpoint is ejected again.
 ///
-/// At most ``maxEjected`` of the endpoints are ejected. Of two or more, at least one may be
-/// ejected, but never all. If fewer than ``panic`` are healthy, for example because of checks
-/// (``check``), all are used again. Trying all endpoints is better than overloading the few that
-/// remain.
+/// At most ``maxEjected`` of the endpoints are ejected. Of two or more endpoints, at least one may
+/// be ejected, but never all. If the share of healthy endpoints is below ``panic``, for example
+/// because of checks (``check``), all endpoints are used. Otherwise the few healthy endpoints would
+/// be overloaded.
 ///
 /// Each client decides from its own calls. Clients do not inform each other.
 public struct EndpointHealth: Sendable {
@@ -26,22 +26,22 @@ public struct EndpointHealth: Sendable {
     public var consecutiveFailures: Int
     /// The time over which success ratios are compared; at least 100 ms.
     public var interval: Duration
-    /// The requests that an endpoint needs in that time to be compared.
+    /// The number of requests in ``interval`` that an endpoint needs to be compared.
     public var minimumRequests: Int
-    /// The number of standard deviations below the others' success ratio at which an endpoint is
-    /// ejected; infinite turns this off.
+    /// The difference from the others' success ratio at which an endpoint is ejected, in standard
+    /// deviations; infinite turns this off.
     public var deviations: Double
-    /// How long the first ejection lasts.
+    /// The length of the first ejection.
     public var ejection: Duration
-    /// The longest ejection, after doubling.
+    /// The maximum length of an ejection.
     public var maxEjection: Duration
     /// The share of the endpoints that may be ejected, from 0 (none) to 1.
     public var maxEjected: Double
-    /// The share of healthy endpoints below which all are used.
+    /// The share of healthy endpoints below which all endpoints are used.
     public var panic: Double
     /// The time until a new or returned endpoint has its full share; zero for no slow start.
     public var slowStart: Duration
-    /// Checks that are sent in addition to the requests; nil for no checks.
+    /// Checks besides the requests; nil for no checks.
     public var check: EndpointHealthCheck?
 
     /// Creates rules.
@@ -66,34 +66,31 @@ public struct EndpointHealth: Sendable {
     /// Turns ejections and checks off.
     public static var off: EndpointHealth { EndpointHealth(maxEjected: 0) }
 
-    /// How many of a number of endpoints may be ejected at the same time.
     func mostEjected(of count: Int) -> Int {
         // NaN ejects none.
         guard maxEjected > 0, count > 1 else { return 0 }
         return min(max(Int(min(maxEjected, 1) * Double(count)), 1), count - 1)
     }
 
-    /// The length of an ejection after a number of earlier ejections.
     func ejectionTime(after others: Int) -> Duration {
         var time = max(ejection, .milliseconds(1))
         for _ in 0..<max(others, 0) where time < maxEjection { time = time * 2 }
         return min(time, max(maxEjection, ejection))
     }
 
-    /// Whether so few of a number of endpoints are healthy that all are used.
     func isPanic(well: Int, of count: Int) -> Bool {
         well == 0 || Double(well) < panic * Double(count)
     }
 }
 
-/// Requests that ask an endpoint whether it is healthy, in addition to the requests of calls.
+/// Requests that ask an endpoint whether it is healthy.
 ///
 /// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
 /// uses the client's transport directly and passes no gate. So it has no credentials, and is not
-/// logged, retried or limited. One check runs at a time for an endpoint, and at most 64 in all.
+/// logged, retried or limited. A gate runs at most one check for an endpoint, and 64 checks in all.
 ///
-/// Checks begin with the first call, and end when the endpoint leaves the list, when the client is
-/// shut down, or when the client is released.
+/// Checks begin with the first call. They end when the endpoint leaves the list, or when the client
+/// is shut down or released.
 public struct EndpointHealthCheck: Sendable {
     /// The path, and a query if there is one: `/health`.
     public var path: String
@@ -122,7 +119,7 @@ public struct EndpointHealthCheck: Sendable {
         self.isWell = isWell
     }
 
-    /// Sends a check; returns whether the endpoint is healthy, or nil if it was abandoned.
+    /// Sends a check; returns whether the endpoint is healthy, or nil if the check was abandoned.
     func run(
         to endpoint: Endpoint, for origin: Origin, over transport: any Transport,
         in context: Context
@@ -131,7 +128,7 @@ public struct EndpointHealthCheck: Sendable {
         var request = Request(
             .get, Target("\(origin)\(place)"), headers: ["User-Agent": "turnpike-health-check"])
         request.options.connectTarget = endpoint.target
-        // A path that makes an invalid URL is not the endpoint's fault.
+        // If the path makes the URL invalid, the endpoint is not to blame.
         guard request.fault == nil, context.cancelReason == nil else { return nil }
         let inner = context.child()
         let timer = context.timeSource.schedule(after: timeout) {
@@ -139,7 +136,7 @@ public struct EndpointHealthCheck: Sendable {
         }
         defer { timer.cancel() }
         do {
-            // Does not wait for a transport that ignores its cancellation.
+            // If the transport ignores its cancellation, the check does not wait for the transport.
             let response = try await inner.running { [request] in
                 try await transport.send(request, context: inner)
             } orAbandoning: {
@@ -149,7 +146,7 @@ public struct EndpointHealthCheck: Sendable {
             await response.discard(in: inner)
             return context.cancelReason == nil ? isWell : nil
         } catch {
-            // The transport of a client that was shut down says nothing about the endpoint.
+            // An error after the shutdown of the client says nothing about the endpoint.
             let isEnd = context.cancelReason != nil || ClientError.isCancellation(error)
             return isEnd ? nil : false
         }

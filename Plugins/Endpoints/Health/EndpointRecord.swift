@@ -4,16 +4,13 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeTraffic
 
-/// The state of an endpoint in its gate.
 enum EndpointState: String, CaseIterable, Sendable {
     case usable
-    /// The endpoint failed, and is temporarily left out.
     case ejected
-    /// Its checks fail.
+    /// The checks of the endpoint fail.
     case down
 }
 
-/// The health of one target: its failures, its ejections and its checks.
 final class EndpointRecord: Sendable {
     private enum Phase {
         case present(since: MonotonicInstant)
@@ -30,21 +27,17 @@ final class EndpointRecord: Sendable {
     private struct State {
         var phase = Phase.present(since: MonotonicInstant(nanoseconds: .min))
         var checked = Checked.well(failures: 0)
-        // The failures in a row.
         var failures = 0
         var window = EndpointOutcomes()
-        // The ejections that followed each other soon.
+        // The number of ejections that followed each other soon.
         var ejections = 0
-        // The number of all ejections.
         var generation = 0
         var nextCheck: MonotonicInstant?
-        // The running check.
         var check: Context?
     }
 
     private let state = Mutex(State())
 
-    /// The number of ejections so far.
     var generation: Int { state.withLock { $0.generation } }
 
     var isUsable: Bool { standing == .usable }
@@ -57,7 +50,6 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// When the ejection ends; nil if the endpoint is not ejected.
     var ejectedUntil: MonotonicInstant? {
         state.withLock { state in
             if case .ejected(let until) = state.phase { until } else { nil }
@@ -66,9 +58,9 @@ final class EndpointRecord: Sendable {
 
     // MARK: Outcomes
 
-    /// Counts the outcome of a request, and returns the failures in a row.
+    /// Counts the outcome of a request, and returns the number of failures in a row.
     ///
-    /// A request that was sent before an ejection says nothing about the endpoint after it.
+    /// A request that was sent before an ejection does not count after the ejection.
     func count(_ verdict: CircuitVerdict, generation: Int) -> Int {
         state.withLock { state in
             guard generation == state.generation, case .present = state.phase else { return 0 }
@@ -86,9 +78,9 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Returns the outcomes since the last time, and starts counting again.
+    /// Returns the outcomes since the last call, and starts counting again.
     ///
-    /// If the endpoint was present for all of that time, one ejection is forgiven.
+    /// If the endpoint was present for all of that time, one earlier ejection is forgotten.
     func takeWindow(since start: MonotonicInstant) -> EndpointOutcomes {
         state.withLock { state in
             if case .present(let since) = state.phase, since <= start, state.ejections > 0 {
@@ -114,9 +106,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the ejection.
-    ///
-    /// Then one failure is enough for the next ejection.
+    /// Ends the ejection; one failure is enough for the next ejection.
     func giveBack(at now: MonotonicInstant, _ rules: EndpointHealth) {
         state.withLock { state in
             guard case .ejected = state.phase else { return }
@@ -127,13 +117,12 @@ final class EndpointRecord: Sendable {
 
     // MARK: Checks
 
-    /// When the next check is due; nil before the first one is set.
+    /// When the next check is due; nil before the first check has a time.
     var nextCheck: MonotonicInstant? {
         get { state.withLock { $0.nextCheck } }
         set { state.withLock { $0.nextCheck = newValue } }
     }
 
-    /// Begins a check, unless one is running.
     func beginCheck(in context: Context) -> Bool {
         state.withLock { state in
             if state.check != nil { return false }
@@ -142,9 +131,9 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the running check, which may say nothing about the endpoint (nil).
+    /// Ends the running check, whose result may be unknown (nil).
     ///
-    /// It returns whether the checks now say that the endpoint is healthy, if that has changed.
+    /// If the check changes the health of the endpoint, returns whether the endpoint is healthy.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
         state.withLock { state in
             state.check = nil
@@ -167,7 +156,6 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Forgets the results of checks, because checks were turned off.
     func forgetChecks() {
         state.withLock { state in
             state.checked = .well(failures: 0)
@@ -179,7 +167,6 @@ final class EndpointRecord: Sendable {
     func leave() { state.withLock { $0.check }?.cancel(.drop) }
 }
 
-/// The number of successful and failed requests to an endpoint in an interval.
 struct EndpointOutcomes: Equatable, Sendable {
     var successes = 0
     var failures = 0
@@ -189,11 +176,10 @@ struct EndpointOutcomes: Equatable, Sendable {
 
     /// Finds endpoints whose success ratio is far below that of the others, the worst first.
     ///
-    /// Envoy compares each endpoint with the mean and the deviation of all, including itself. Then
-    /// one of five can never be an outlier. Here each endpoint is compared only with the other
-    /// endpoints. "Far" means `deviations` times the larger of two deviations, and at least a
-    /// tenth: that of the others' ratios, and that which chance causes with this number of
-    /// requests. An endpoint needs a minimum of requests to be compared.
+    /// In Envoy, the mean and the deviation include the endpoint itself, so that one of five can
+    /// never be an outlier. Here each endpoint is compared only with the others. Its ratio must be
+    /// lower by at least a tenth, and by `deviations` times the larger of two deviations: that of
+    /// the others' ratios, and that of chance with this number of requests.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {
@@ -204,8 +190,7 @@ struct EndpointOutcomes: Equatable, Sendable {
         var sum = rest.reduce(0) { $0 + all[$1].ratio }
         var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
         var outliers: [Int] = []
-        // The worst endpoint comes first. With it, the deviation would be too large to find the
-        // second.
+        // With the worst endpoint, the deviation would be too large to find the second worst.
         while rest.count > 1, let worst = rest.popFirst() {
             let ratio = all[worst].ratio
             (sum, squares) = (sum - ratio, squares - ratio * ratio)

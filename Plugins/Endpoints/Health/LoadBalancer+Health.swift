@@ -5,7 +5,6 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// An ejection, for the log and the meter.
 struct EndpointEjection: Sendable {
     enum Reason: String, Sendable, CaseIterable {
         case consecutiveFailures = "consecutive_failures"
@@ -14,22 +13,19 @@ struct EndpointEjection: Sendable {
     }
 
     let reason: Reason
-    /// The line for the log.
     let text: String
 }
 
-// Decides which endpoints are ejected, and which return.
 extension LoadBalancer {
     // MARK: Outcomes
 
-    /// Ends a request, with the verdict about its endpoint.
     func conclude(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         guard lease.end() else { return }
         if verdict == .ignored { lease.giveUp(at: context.timeSource.now) }
         judge(lease, verdict, in: context)
     }
 
-    /// Counts the verdict on a request, once, and ejects its endpoint if necessary.
+    /// Counts the verdict on a request once, and ejects its endpoint if necessary.
     func judge(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         let member = lease.member
         switch verdict {
@@ -63,9 +59,7 @@ extension LoadBalancer {
         tell()
     }
 
-    /// Reports an ejection to the log and the meter.
-    ///
-    /// Call this under no lock.
+    /// Reports an ejection to the log and the meter; the caller must hold no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
         let figure = GateFigure.ejections(of: service, ejection.reason)
         context.report(count: figure.name, labels: figure.labels, of: figures)
@@ -90,7 +84,7 @@ extension LoadBalancer {
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
     }
 
-    // Why a failing endpoint is not ejected; nil if nothing is reported.
+    // Why a failing endpoint is not ejected; nil if there is nothing to report.
     private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
         guard state.rules.health.maxEjected > 0, isPresent(member, state),
             member.health.standing != .ejected
@@ -101,13 +95,11 @@ extension LoadBalancer {
             : "\(state.ejectedCount) of \(count) are ejected, which is the limit"
     }
 
-    // An endpoint that has left the list, or has returned as a new endpoint, is not judged.
     private func isPresent(_ member: EndpointMember, _ state: State) -> Bool {
         state.members[member.endpoint.target]?.health === member.health
     }
 
-    /// Compares the success ratios since the last time, and ejects endpoints that are far below the
-    /// others.
+    /// Compares the success ratios since the last sweep, and ejects endpoints far below the others.
     func sweep(_ state: inout State, at now: MonotonicInstant) -> [EndpointEjection] {
         let health = state.rules.health
         let start = state.sweptAt
@@ -138,14 +130,14 @@ extension LoadBalancer {
         return state.ejectedCount != before
     }
 
-    /// Counts the ejected endpoints of a new list, and enforces their limit.
+    /// Counts the ejected endpoints of a new list, and enforces the limit of ejections.
     func countEjected(_ state: inout State, at now: MonotonicInstant) {
         countEjected(&state) { _, _ in true }
         keepBounds(&state, at: now)
     }
 
-    // After a change of the list or the rules, too many may be ejected. The endpoints whose
-    // ejections would end first return at once.
+    // After a change of the list or the rules, too many endpoints may be ejected. The endpoints
+    // whose ejections would end first return at once.
     private func keepBounds(_ state: inout State, at now: MonotonicInstant) {
         let excess =
             state.ejectedCount - state.rules.health.mostEjected(of: state.order.count)
@@ -182,7 +174,6 @@ extension LoadBalancer {
 
     // MARK: Checks
 
-    /// Handles the result of a check.
     func endCheck(
         of member: EndpointMember, _ isWell: Bool?, _ rules: EndpointHealthCheck,
         at now: MonotonicInstant
@@ -193,7 +184,7 @@ extension LoadBalancer {
             defer { note(&state) }
             if isUp { member.startSlowly(at: now) }
             renew(&state, at: now)
-            // The next call reports it, because no call waits for a check.
+            // No call waits for a check, so the next call reports the line.
             if state.news.count < 16 {
                 let text = isUp ? "is used again: its checks succeed" : "is down: its checks fail"
                 state.news.append("\(member.endpoint) \(text)")

@@ -4,16 +4,14 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The addresses of a name.
+/// The addresses of a name, from both address families; each address is an endpoint.
 ///
-/// Each address is an endpoint.
-///
-/// All addresses of both families are endpoints. The system leaves out a family in which this
-/// machine has no address (`AI_ADDRCONFIG`). The order of an answer is ignored. SRV records are not
-/// read. A program that knows ports and weights can write them to an ``EndpointFile``.
+/// The system leaves out a family in which this machine has no address (`AI_ADDRCONFIG`). The order
+/// of an answer is ignored. SRV records are not read. A program that knows ports and weights can
+/// write them to an ``EndpointFile``.
 ///
 /// The system looks up the name on a separate thread, one lookup at a time. A lookup that exceeds
-/// the limit fails. If the system still hangs in it, no second lookup begins at the same time.
+/// the limit fails. While the system still runs that lookup, no second lookup begins.
 public final class DNSEndpoints: EndpointResolver {
     private let name: String
     private let port: Int
@@ -21,8 +19,6 @@ public final class DNSEndpoints: EndpointResolver {
     private let limit: Duration
     private let resolver: any HostResolver
 
-    /// The most addresses that a name may have.
-    ///
     /// A DNS answer has at most 65,535 bytes, and thus about 4,000 addresses of each family.
     private static let maxAddresses = 10_000
 
@@ -30,8 +26,8 @@ public final class DNSEndpoints: EndpointResolver {
     /// - Parameters:
     ///   - name: The name. It may differ from the name in the requests' URLs.
     ///   - port: The port of all endpoints.
-    ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` asks up to a fifth
-    ///     earlier, at a random time, so that many clients do not ask at once.
+    ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` requests the next
+    ///     answer up to a fifth earlier, at a random time, so that clients do not ask all at once.
     ///   - limit: The longest time for one lookup.
     ///   - resolver: Looks up the name; nil means the system, without an additional cache.
     public init(
@@ -49,14 +45,14 @@ public final class DNSEndpoints: EndpointResolver {
     public var summary: String { "one of the addresses of \(name)" }
 
     /// Looks up the name.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/dns`` if it has no address or more than 10,000, or
-    ///   if the lookup fails or takes too long;
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/dns`` if the name has no address or more than
+    ///   10,000, or if the lookup fails or takes too long;
     ///   ``/TurnpikeCore/ClientError/Code/configuration`` if name or port are not valid.
     public func endpoints(in context: Context) async throws -> EndpointList {
         if let fault = ConnectTarget.host(name, port: port).fault {
             throw ClientError(.configuration, "endpoints from DNS: \(fault)")
         }
-        // Sorted, so that an answer with the same addresses gives the same list.
+        // Sorted, so that equal answers give equal lists.
         let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
         return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
     }

@@ -5,9 +5,8 @@ import TurnpikeSupport
 
 /// The rules for a list of endpoints, from any source.
 ///
-/// A list has 1 to 100,000 endpoints. An entry that equals an earlier one is dropped, because
-/// registries repeat entries. Two entries for one target with different weights or zones are a
-/// fault, because it is not clear which one is meant.
+/// A list has 1 to 100,000 endpoints. Registries repeat entries, so a repeated entry is dropped. If
+/// two entries for one target have different weights or zones, the list has a fault.
 struct EndpointCheck {
     static let maxCount = 100_000
     private static let maxWeight = 1_000_000.0
@@ -28,7 +27,6 @@ struct EndpointCheck {
         return check
     }
 
-    /// Whether a list of this size may be read at all.
     mutating func admits(_ count: Int) -> Bool {
         if count == 0 {
             faults.add("found an empty list; expected at least one endpoint")
@@ -38,7 +36,6 @@ struct EndpointCheck {
         return faults.count == 0
     }
 
-    /// Adds an entry, or its fault.
     mutating func add(_ endpoint: Endpoint, at index: Int) {
         let before = faults.count
         checkTarget(endpoint.target, at: index)
@@ -56,7 +53,6 @@ struct EndpointCheck {
                 + " must not get calls)")
     }
 
-    /// The endpoints, or an error with the first faults.
     func result(of source: String) throws -> [Endpoint] {
         if let error = faults.error(in: source) { throw error }
         return endpoints
@@ -121,7 +117,7 @@ struct EndpointCheck {
     }
 }
 
-/// The faults of a list: the first hundred with their paths, and the total number.
+/// The first hundred faults of a list with their paths, and the number of all faults.
 struct EndpointFaults {
     private static let maxKept = 100
     private static let maxShown = 3
@@ -133,12 +129,9 @@ struct EndpointFaults {
 
     init(of name: String) { self.name = name }
 
-    /// Adds a fault of the list itself.
     mutating func add(_ message: String) { add(name) { message } }
 
-    /// Adds a fault of an entry or of its member.
-    ///
-    /// The message is made only if it is kept.
+    /// Adds a fault of an entry; the message is made only for the first hundred faults.
     mutating func add(
         at index: Int, in member: String = "", _ message: @autoclosure () -> String
     ) {
@@ -155,7 +148,6 @@ struct EndpointFaults {
         }
     }
 
-    /// Returns the error that says which list is unusable and why; nil without a fault.
     func error(in source: String) -> ClientError? {
         if count == 0 { return nil }
         var reasons = first.prefix(Self.maxShown).map { "\($0.path): \($0.message)" }
@@ -165,7 +157,6 @@ struct EndpointFaults {
     }
 }
 
-/// Reads a list of endpoints from JSON, in the form of ``EndpointFile``.
 struct EndpointReader {
     private static let members = ["address", "port", "weight", "zone", "labels"]
 

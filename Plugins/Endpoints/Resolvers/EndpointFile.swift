@@ -5,7 +5,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Endpoints in a JSON file that another program keeps up to date, such as a sidecar of Consul or
+/// Endpoints in a JSON file that another program updates, such as a sidecar of Consul or
 /// Kubernetes.
 ///
 /// The file is an array of endpoints, or an object whose member `endpoints` is such an array. Other
@@ -29,23 +29,21 @@ import TurnpikeSupport
 /// | `zone` | the zone that the endpoint runs in |
 /// | `labels` | anything; this member is not read |
 ///
-/// A file has 1 to 100,000 endpoints and at most 16 MiB. The file is used as a whole or not at all.
-/// One mistake, or a half-written file, is an error with the path of each entry
-/// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that
-/// equals an earlier entry is dropped.
+/// A file has 1 to 100,000 endpoints and at most 16 MiB. If an entry has a mistake or the file is
+/// incomplete, the last good list stays in use. The error has the path of each wrong entry
+/// (`endpoints[17].port: found 99999; …`). A repeated entry is dropped.
 ///
-/// The writing program should write a new file and rename it over the old one. Links are followed
-/// again each time, as the volumes of Kubernetes need it.
+/// The other program should write a new file and rename it over the old file. Each check follows
+/// links again, as the volumes of Kubernetes need.
 public final class EndpointFile: EndpointResolver {
     private let path: String
     private let interval: Duration
     private let known = Mutex<Known?>(nil)
 
-    // The result of the last reading, and the identity of the file.
     private struct Known {
         let identity: [Int64]
         // A file may change again within one tick of the file system's clock, and a new file may
-        // get the inode of a removed one. So each version is read twice.
+        // get the inode of a removed file. So each version is read twice.
         let isSettled: Bool
         let result: Result<[Endpoint], any Error>
     }
@@ -54,19 +52,19 @@ public final class EndpointFile: EndpointResolver {
     /// - Parameters:
     ///   - path: The file.
     ///   - interval: How often the file is checked, at least every 10 ms. A check costs three
-    ///     system calls, on a thread for blocking work. The file is read if its device, inode, size
-    ///     or times have changed.
+    ///     system calls, on a thread for blocking work. If the device, inode, size or times have
+    ///     changed, the file is read.
     public init(_ path: String, interval: Duration = .seconds(1)) {
         self.path = path
         self.interval = max(interval, .milliseconds(10))
     }
 
-    /// Names the file.
+    /// The text "one of the endpoints in", and the path of the file.
     public var summary: String { "one of the endpoints in \(path)" }
 
     /// Checks the file, and reads it if it has changed.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or
-    ///   unusable, each time until it is repaired.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` while the file is missing or
+    ///   unusable.
     public func endpoints(in context: Context) async throws -> EndpointList {
         let endpoints = try await BlockingExecutor.run { try self.look() }
         return EndpointList(endpoints, freshFor: interval)
@@ -80,7 +78,7 @@ public final class EndpointFile: EndpointResolver {
             unless: before?.isSettled == true ? before?.identity : nil)
         guard let data = found else { return try before?.result.get() ?? [] }
         var result = Result { try parse(data) }
-        // An unchanged list keeps its storage, so that comparing the two costs nothing.
+        // An unchanged list keeps its storage, so that a comparison takes no time.
         if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
             result = .success(old)
         }
@@ -93,7 +91,7 @@ public final class EndpointFile: EndpointResolver {
 
     // Returns the identity of the version, and the content unless the version is known.
     private func content(unless known: [Int64]?) throws -> (identity: [Int64], data: Data?) {
-        // Otherwise, opening a pipe would wait for its other end.
+        // Without `O_NONBLOCK`, to open a pipe would wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -107,7 +105,7 @@ public final class EndpointFile: EndpointResolver {
         guard status.st_size <= Self.maxBytes else {
             throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
         }
-        // If the file grows during that time, the next check notices the change.
+        // If the file grows during the reading, the next check notices the change.
         guard let data = try? file.read(upToCount: Self.maxBytes) ?? Data() else {
             throw unusable("it could not be read")
         }
@@ -116,7 +114,7 @@ public final class EndpointFile: EndpointResolver {
 
     private static let maxBytes = 16 << 20
 
-    // The time of change also reveals a writer that sets back the time of modification.
+    // If a program sets back the modification time, the change time still shows the change.
     private static func identity(_ status: stat) -> [Int64] {
         #if canImport(Darwin)
         let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
@@ -151,7 +149,7 @@ public final class EndpointFile: EndpointResolver {
 }
 
 extension EndpointResolver where Self == EndpointFile {
-    /// Endpoints in a JSON file that another program keeps up to date; see ``EndpointFile``.
+    /// Endpoints in a JSON file that another program updates; see ``EndpointFile``.
     public static func file(_ path: String, interval: Duration = .seconds(1)) -> Self {
         EndpointFile(path, interval: interval)
     }

@@ -113,7 +113,7 @@ extension Endpoints {
             subset: settings.endpointSubset(), health: settings.endpointHealth(),
             meter: settings.meter())
         if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
-        // The endpoints keep their state under any rules, and their list until a new one comes.
+        // Under new rules, the endpoints keep their state and, until a new list comes, their list.
         self = settings.reloadable(
             "endpoints", for: host.lowercased(), updating: { $0.update(to: new) }, { new })
     }
@@ -140,7 +140,7 @@ extension Settings {
     private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
         let found = (entries ?? []).enumerated().map { endpoint($0.element, at: $0.offset) }
         let list = FixedEndpoints(found.compactMap(\.self))
-        // The positions in the list are right only if each entry is there.
+        // The positions in the list are right only if no entry is missing.
         if entries != nil, !found.contains(nil) {
             for fault in list.faults {
                 issue(at: "list" + fault.path.trimmingPrefix("endpoints"), fault.message)
@@ -175,7 +175,7 @@ extension Settings {
         let port = optionalInt("port", in: 1...65_535)
         let weight = double("weight", default: 1, in: 0.000_001...1_000_000)
         let zone = string("zone")
-        // The mistake was reported.
+        // The mistake was already reported.
         let isPortWrong = port == nil && (value("port") ?? .null) != .null
         if address.isEmpty || isPortWrong { return nil }
         return try Endpoint(parsing: address, port: port, weight: weight, zone: zone)
@@ -234,7 +234,7 @@ extension Settings {
             size: subset.int("size", default: 20, in: 1...100_000), of: subset.clientIndex())
     }
 
-    // The number of a pod in a stateful set is available only in its environment, as text.
+    // Only the environment has the number of a pod in a stateful set, as text.
     private func clientIndex() -> Int {
         let key = "clientIndex"
         if case .number? = value(key) { return int(key, default: 0, in: 0...1_000_000_000) }

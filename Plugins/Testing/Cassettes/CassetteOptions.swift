@@ -4,33 +4,31 @@ public import TurnpikeCore
 
 /// How a ``CassetteTransport`` records and finds exchanges.
 public struct CassetteOptions: Sendable {
-    /// The rules for hiding secrets before anything is stored, compared or reported; nil writes
-    /// secrets to the file unchanged.
+    /// The rules that hide secrets before anything is stored, compared or reported; nil hides
+    /// nothing.
     public var redaction: Redaction?
 
-    /// The media types whose content is recorded although this library cannot parse it, so that
-    /// secrets in it may remain: `application/cbor`, `*/*`.
+    /// Media types whose content is recorded although this library cannot parse it, such as `*/*`.
     ///
-    /// Such content is searched as text or as bytes. Content of other types becomes a placeholder
-    /// (``CassetteTransport/withheld``).
+    /// Secrets may remain in such content, which is searched as text or as bytes. Content of other
+    /// types becomes a placeholder (``CassetteTransport/withheld``).
     public var allowedTypes: [MediaType]
 
-    /// The rules for equal requests.
+    /// The rules that decide which requests are equal.
     public var matching: CassetteMatching
 
-    /// The greatest age of a recorded exchange, by its date in the file and the client's time
-    /// source; nil for any age.
+    /// The maximum age of a recorded exchange; nil for any age.
     ///
-    /// An older exchange, or one whose date is further than this in the future, fails in
-    /// ``CassetteTransport/Mode/replay`` and is recorded again in
-    /// ``CassetteTransport/Mode/recordMissing``.
+    /// The age is the difference between the exchange's date and the client's time source. If a
+    /// date is older, or further in the future, ``CassetteTransport/Mode/replay`` fails and
+    /// ``CassetteTransport/Mode/recordMissing`` records the exchange again.
     public var expiry: Duration?
 
-    /// Whether the last of several responses to equal requests is repeated in
-    /// ``CassetteTransport/Mode/replay``.
+    /// Whether ``CassetteTransport/Mode/replay`` repeats the last of several responses to equal
+    /// requests.
     public var repeatsLast: Bool
 
-    /// The most bytes of one request or response content; larger content fails the call with
+    /// The maximum number of bytes in one content; larger content fails the call with
     /// ``/TurnpikeCore/ClientError/Code/tooLarge``.
     public var maxBytes: Int
 
@@ -49,11 +47,11 @@ public struct CassetteOptions: Sendable {
     }
 }
 
-/// Decides whether a request equals a recorded one, by redacted method, URL and content.
+/// Decides whether a request equals a recorded request, by redacted method, URL and content.
 ///
-/// It ignores the order of query items and form fields, the order and whitespace of JSON, and the
-/// boundary of multipart content. It compares neither the fragment of a URL nor content that is
-/// missing in the recording.
+/// The order of query items and form fields, the order and whitespace of JSON, and the boundary of
+/// multipart content do not count. The comparison also ignores fragments of URLs. If a recording
+/// has no content, the content does not count.
 ///
 /// ```swift
 /// var options = CassetteOptions()

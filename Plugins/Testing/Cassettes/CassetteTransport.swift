@@ -16,30 +16,26 @@ import TurnpikeURLSession
 /// ```
 ///
 /// The file has the HAR 1.2 format. So a cassette can replay exports of browsers and proxies, and
-/// these tools can open recordings. The file is written when the content of a response ends. It is
-/// replaced as a whole, has mode 0600, and lists exchanges in the order in which they were sent.
+/// these tools can open recordings. When the content of a response ends, the whole file is
+/// replaced. The file has mode 0600, and lists exchanges in the order in which they were sent.
+/// Several responses to equal requests are replayed in order.
 ///
-/// Secrets are replaced before anything is written. Requests are compared in redacted form, so a
-/// replay needs no credentials. Cookies keep their names, and values of JSON and XML property lists
-/// keep their kinds. JSON, XML, forms, multipart content, event streams and tables (CSV, TSV) are
-/// parsed for this. If such content cannot be parsed completely, only its kind, length and hash are
-/// recorded (``withheld``). The same holds for formats that this library cannot parse, such as
-/// CBOR, protobuf, YAML, binary property lists, text in UTF-16 or HTTP messages, unless you allow
-/// them (``CassetteOptions/allowedTypes``). Other content is searched for the secrets that the messages
-/// have revealed. If there are more secrets than can be searched for, some thousands, the file is
-/// not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several responses
-/// to equal requests are replayed in order.
+/// Secrets are replaced before the file is written. Requests are compared in redacted form, so a
+/// replay needs no credentials. If content cannot be parsed, only its kind, length and hash are
+/// recorded (``withheld``). ``CassetteOptions/allowedTypes`` allows types that this library cannot
+/// parse. If there are some thousands of secrets, the file is not written, and calls fail with
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. <doc:TestingYourClient> has the details.
 ///
-/// A request without a response is not recorded. If a reader of content stopped early, the part
-/// that had arrived is recorded, and a replay fails at its end. Trailer fields are not recorded,
-/// because HAR has no place for them. A request body that can be opened only once is collected
-/// before it is compared; in ``Mode/record`` it is recorded while it is sent.
+/// A request without a response is not recorded. If a program reads only a part of the content,
+/// this part is recorded, and a replay fails at its end. Trailer fields are not recorded, because
+/// HAR has no place for them. A request body that can be opened only once is collected before the
+/// comparison; in ``Mode/record`` it is recorded while it is sent.
 ///
 /// Only one transport may use a file at a time, because two recording transports would overwrite
 /// each other's exchanges. A replay follows a link to the file. Recording rejects a link, because
-/// it would write to another place.
+/// the link leads to another place.
 public final class CassetteTransport: Transport {
-    /// The file.
+    /// The file with the recordings.
     public let file: URL
     /// The mode of the transport.
     public let mode: Mode
@@ -55,8 +51,8 @@ public final class CassetteTransport: Transport {
     ///     send.
     ///   - options: How exchanges are recorded and found.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing in
-    ///   ``Mode/replay``, is not a HAR file, or cannot be written because it is a link or a device.
-    ///   The message names the place of a mistake. A mistake in one exchange is not (``skipped``).
+    ///   ``Mode/replay``, is no HAR file, or cannot be written because it is a link or a device. An
+    ///   exchange with a mistake is no error (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()
@@ -74,7 +70,7 @@ public final class CassetteTransport: Transport {
 
     /// The capabilities of the wrapped transport; in ``Mode/replay``, all except trailers.
     ///
-    /// A cassette has no upgraded connections, so only ``Mode/pass`` allows them.
+    /// A cassette has no upgraded connections, so only ``Mode/pass`` allows upgrades.
     public var capabilities: TransportCapabilities {
         if mode == .pass, let wrapped { return wrapped.capabilities }
         let all =
@@ -82,10 +78,10 @@ public final class CassetteTransport: Transport {
         return all.subtracting(.upgrades)
     }
 
-    /// The value of the wrapped transport; false in ``Mode/replay``.
+    /// The `provesClient` of the wrapped transport; false in ``Mode/replay``.
     public var provesClient: Bool { wrapped?.provesClient ?? false }
 
-    /// The value of the wrapped transport; false in ``Mode/replay``.
+    /// The `canEndProcess` of the wrapped transport; false in ``Mode/replay``.
     public var canEndProcess: Bool { wrapped?.canEndProcess ?? false }
 
     // MARK: Results
@@ -96,32 +92,31 @@ public final class CassetteTransport: Transport {
     /// How many exchanges were recorded.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// One report for each request without a recorded response.
-    ///
-    /// A report has the request, and its differences from the nearest exchange.
+    /// A report on each request without a recorded response, with the nearest exchange's
+    /// differences.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 
-    /// The exchanges of the file that were never requested.
+    /// The exchanges of the file that no request has used.
     public var unused: [String] { tape?.unused ?? [] }
 
-    /// One line for each content, or part of it, that the file has only as kind, length and hash.
+    /// A line for each content, or part of content, that the file has only as kind, length and
+    /// hash.
     ///
     /// Such content could not be searched for secrets, for example because it is malformed or
-    /// truncated. If a response is withheld, a replay returns the placeholder. The documentation
-    /// lists the kinds of content that are parsed.
+    /// truncated. A replay returns the placeholder of a withheld response.
     public var withheld: [String] { tape?.withheld ?? [] }
 
     /// The reasons why exchanges of the file cannot be replayed, each with the place of the
     /// mistake: `log.entries[3].response.status is missing`.
     ///
-    /// The other exchanges can be replayed. A skipped entry stays in the file unchanged, and the
-    /// report on a request without a response mentions it.
+    /// A skipped entry stays in the file unchanged. The report on a request without a response
+    /// mentions the skipped entries.
     public var skipped: [String] { tape?.skipped ?? [] }
 
-    /// Throws if a replay had no response to a request, if an exchange was never requested, or if a
+    /// Throws if a request had no recorded response, if an exchange was never used, or if a
     /// recording could not be written.
     ///
-    /// Call it at the end of a test to find failures that the stack hides.
+    /// Call this method at the end of a test to find failures that the stack hides.
     public func verify() throws {
         try tape?.checkWriting()
         guard mode == .replay else { return }
@@ -130,8 +125,8 @@ public final class CassetteTransport: Transport {
         throw ClientError(.unsupported, complaints.joined(separator: "; "))
     }
 
-    /// Writes the file in the recording modes, even if nothing was recorded.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if it cannot be written.
+    /// Writes the file in the recording modes, even if there is no new recording.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be written.
     public func save() throws {
         if mode == .record || mode == .recordMissing { try tape?.save(always: true) }
     }
@@ -206,8 +201,8 @@ public final class CassetteTransport: Transport {
         }
     }
 
-    // Returns the content that will be sent, if it can be read before. A stream that can be opened
-    // only once is read and replaced by its content.
+    // Returns the content, if it can be read before it is sent. A stream that can be opened only
+    // once is replaced by its content.
     private func content(
         of request: inout Request, _ options: CassetteOptions
     ) async throws -> Data? {
@@ -275,28 +270,20 @@ public final class CassetteTransport: Transport {
 }
 
 extension CassetteTransport {
-    /// Where the responses of a cassette come from, and what it records.
+    /// The source of a cassette's responses, and the exchanges that the cassette records.
     public enum Mode: String, Sendable, CaseIterable {
-        /// Responds only from the file.
-        ///
-        /// A request without a recording fails.
+        /// Responds only from the file; a request without a recording fails.
         case replay
-        /// Responds from the file. Each recorded exchange is used once.
-        ///
-        /// Sends and records other requests.
+        /// Responds from the file with each exchange once, and sends and records other requests.
         ///
         /// Entries that another tool has written stay unchanged, including their secrets.
         case recordMissing = "record-missing"
-        /// Sends all requests and records a new file.
-        ///
-        /// The old file stays until the first exchange has ended.
+        /// Sends and records all requests; the first complete exchange replaces the old file.
         case record
         /// Sends all requests and does not use the file.
         case pass
 
-        /// Returns the mode that an environment variable names.
-        ///
-        /// So recordings can be renewed without changing code: `CASSETTES=record swift test`.
+        /// Returns the mode that an environment variable names: `CASSETTES=record swift test`.
         /// - Parameters:
         ///   - variable: The name of the variable. Its values are the raw values of the modes.
         ///   - fallback: The mode if the variable is not set or empty.

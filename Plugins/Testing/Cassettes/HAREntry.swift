@@ -4,11 +4,10 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A recorded exchange, read from an entry of a HAR file.
 struct HAREntry: Sendable {
     enum Answer: Sendable {
         case response(MockResponse, version: String?)
-        /// Why there is no response.
+        /// The reason why there is no response.
         case none(String)
     }
 
@@ -22,11 +21,9 @@ struct HAREntry: Sendable {
     private let method: HTTPMethod
     private let url: URL
     private let headers: HTTPHeaders
-    // nil if the request had content that the file does not contain.
+    // Nil if the request had content that the file does not contain.
     private let content: Data?
 
-    /// Reads an entry.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     init(_ entry: HARNode) throws {
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")
@@ -65,7 +62,6 @@ struct HAREntry: Sendable {
 
     // MARK: Request
 
-    // Returns nil if there was content that the file does not contain.
     private static func content(of request: HARNode) throws -> Data? {
         guard let posted = try request.member("postData") else {
             return (try request.int("bodySize") ?? 0) > 0 ? nil : Data()
@@ -94,7 +90,7 @@ struct HAREntry: Sendable {
         guard let code = try response.int("status") else {
             throw ClientError(.configuration, "\(response.path).status is missing")
         }
-        // Tools write this status if there was no response.
+        // Other tools write a status of 0 or less if there was no response.
         if code <= 0 { return .none("it has no response") }
         guard (100...999).contains(code) else {
             throw ClientError(
@@ -172,7 +168,6 @@ struct HAREntry: Sendable {
     }
 }
 
-/// Dates in HAR files (ISO 8601), as other tools write them.
 enum HARDate {
     static func parse(_ text: String) -> Date? {
         (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))

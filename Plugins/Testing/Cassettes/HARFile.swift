@@ -5,11 +5,8 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// A HAR 1.2 file: its entries and the members around them.
 struct HARFile {
-    /// A position in the list of entries.
     struct Slot {
-        /// The entry as read from the file.
         let json: JSONValue
         /// Nil if the entry cannot be replayed.
         var entry: HAREntry?
@@ -32,13 +29,11 @@ struct HARFile {
 
     private static let maxBytes = 512 << 20
 
-    /// An empty file of this library.
     static var empty: HARFile {
         HARFile(log: HARFormat.log, slots: [])
     }
 
-    /// Reads a file, or returns nil if it does not exist.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
+    /// Returns nil if the file does not exist.
     static func read(
         _ file: URL, as content: PrivateFile, redactor: ExchangeRedactor,
         matching: CassetteMatching
@@ -72,7 +67,6 @@ struct HARFile {
         return HARFile(log: rest, slots: slots)
     }
 
-    /// Returns the text of a file, from the texts of its entries (``text(of:)``).
     static func text(_ log: JSONObject, entries: [Data]) -> Data {
         var text = Data("{\n  \"log\": {\n".utf8)
         for member in log {
@@ -87,7 +81,6 @@ struct HARFile {
         return text
     }
 
-    /// Returns the text of an entry for a file.
     static func text(of entry: JSONValue) -> Data { indented(entry, by: 6) }
 
     // The tokens of JSON contain no line breaks.

@@ -19,7 +19,6 @@ struct HARNode {
         return object
     }
 
-    /// Returns a member, or nil if it is missing or null.
     func member(_ name: String) throws -> HARNode? {
         guard let value = try object()[name], !value.isNull else { return nil }
         return HARNode(value: value, path: "\(path).\(name)")
@@ -30,7 +29,7 @@ struct HARNode {
         throw ClientError(.configuration, "\(path).\(name) is missing")
     }
 
-    /// Returns the elements of a member; no elements if it is missing.
+    /// Returns the elements of a member; no elements if the member is missing.
     func list(_ name: String) throws -> [HARNode] {
         guard let member = try member(name) else { return [] }
         return try member.elements()
@@ -43,7 +42,6 @@ struct HARNode {
         }
     }
 
-    /// Returns the text of a member, or nil if it is missing.
     func text(_ name: String) throws -> String? {
         guard let member = try member(name) else { return nil }
         return try member.text()
@@ -54,7 +52,6 @@ struct HARNode {
         return text
     }
 
-    /// Returns the integer of a member, or nil if it is missing.
     func int(_ name: String) throws -> Int? {
         guard let member = try member(name) else { return nil }
         guard let number = member.value.int else { throw member.fault("an integer") }
@@ -63,14 +60,14 @@ struct HARNode {
 
     /// Returns the header fields of a list of names and values.
     ///
-    /// Pseudo-header fields of HTTP/2 (`:status`) are omitted. If a tool has joined several lines
-    /// with line breaks, they are split.
+    /// Pseudo-header fields of HTTP/2 (`:status`) are omitted. Lines that a tool has joined with
+    /// line breaks are split.
     func headers() throws -> HTTPHeaders {
         var headers = HTTPHeaders()
         for field in try list("headers") {
             let name = try field.required("name").text()
             if name.hasPrefix(":") { continue }
-            // CRLF is one character.
+            // In Swift, CRLF is one character.
             for line in (try field.text("value") ?? "").split(
                 omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" })
             {

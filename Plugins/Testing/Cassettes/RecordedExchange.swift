@@ -5,10 +5,9 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// A completed exchange that will be written to a file.
 struct RecordedExchange {
     let request: Request
-    /// The content that was sent, or nil if it is unknown.
+    /// The content that was sent; nil if it is unknown.
     let sent: Data?
     let head: ResponseHead
     let received: Data
@@ -18,7 +17,7 @@ struct RecordedExchange {
     let wait: Duration
     let receive: Duration
 
-    /// Returns the redacted entry, and those of its contents that were replaced by placeholders.
+    /// Returns the redacted entry, and descriptions of the contents that placeholders replace.
     func entry(redactor: ExchangeRedactor) -> (json: JSONValue, withheld: [String]) {
         redactor.learn(request, content: sent)
         redactor.learn(head.headers, content: received)

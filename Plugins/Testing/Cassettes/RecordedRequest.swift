@@ -4,7 +4,6 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A request for comparison: redacted and normalised.
 struct RecordedRequest: Sendable {
     enum Content: Hashable, Sendable {
         /// The recording does not have the content.
@@ -15,7 +14,6 @@ struct RecordedRequest: Sendable {
     }
 
     let method: HTTPMethod
-    /// The redacted URL without its fragment.
     let url: String
     let origin: String
     let path: String
@@ -23,7 +21,7 @@ struct RecordedRequest: Sendable {
     let headers: HTTPHeaders
     let content: Content
 
-    /// Normalises what was redacted; unknown content is nil.
+    /// Normalises redacted parts of a request; nil is unknown content.
     init?(
         method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
         matching: CassetteMatching
@@ -97,7 +95,6 @@ extension RecordedRequest {
         content == recorded.content || content == .unknown || recorded.content == .unknown
     }
 
-    /// Returns the differences from a recorded request, and their weight.
     func mismatches(
         from recorded: RecordedRequest, by matching: CassetteMatching
     ) -> (texts: [String], weight: Int) {

@@ -6,12 +6,11 @@ import TurnpikeCore
 
 /// The member `_turnpike` of an entry, for data that has no place in HAR.
 ///
-/// It has the sizes of the chunks, whether the reader stopped early, and the contents that are
-/// withheld. Its presence also shows that this library wrote the entry.
+/// The presence of this member shows that this library wrote the entry.
 struct RecordingMarks {
     var chunks: [Int] = []
     var isPartial = false
-    /// A line for each content, or part of it, that could not be searched for secrets.
+    /// A line for each content, or part of content, that could not be searched for secrets.
     var withheld: [String] = []
 
     private static let chunkLimit = 10_000
@@ -69,7 +68,6 @@ struct RecordingMarks {
     }
 }
 
-/// Keeps a copy of content while it is transferred, and the sizes of its chunks.
 final class ContentCollector: Sendable {
     private struct State {
         var content: Data?
@@ -84,7 +82,6 @@ final class ContentCollector: Sendable {
     /// The content so far; nil before the first chunk.
     var content: Data? { state.withLock { $0.content } }
 
-    /// The sizes of the first chunks.
     var sizes: [Int] { state.withLock { $0.sizes } }
 
     func add(_ chunk: Data) throws {

@@ -6,21 +6,18 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// The exchanges of a cassette, in order, and which of them were replayed or are being recorded.
+/// The exchanges of a cassette in order, with the state of each exchange.
 final class Tape: Sendable {
     private struct Slot {
         var entry: HAREntry?
         /// The text in the file; nil while the exchange is running, or after it has failed.
         var text: Data?
-        /// The contents that the file has only as placeholders.
         var withheld: [String] = []
         var wasGiven = false
-        /// The version of the known secrets at the time when the text was created.
+        /// The number of known secrets at the time when the text was created.
         var knowledge = 0
 
-        /// Hides secrets that later exchanges have revealed.
-        ///
-        /// For example, a token arrives as plain text and is later sent in a header field.
+        /// Hides secrets that later exchanges have revealed, such as a token in plain text.
         mutating func renew(_ redactor: ExchangeRedactor) {
             let now = redactor.knowledge
             guard let text, knowledge < now else { return }
@@ -41,12 +38,9 @@ final class Tape: Sendable {
         var version = 0
     }
 
-    /// The result of a search for a recorded request.
     enum Finding {
         case entry(HAREntry)
-        /// No exchange can be replayed.
-        ///
-        /// `expired` is the position of an expired exchange that must be replaced.
+        /// No exchange can be replayed; a recording may replace the exchange at position `expired`.
         case missing(report: String, expired: Int?)
     }
 
@@ -60,7 +54,7 @@ final class Tape: Sendable {
 
     private static let reportLimit = 1000
 
-    /// Creates a tape, and reads its file unless the content of that is ignored (`isNew`).
+    /// Creates a tape, and reads its file unless `isNew` is set.
     init(
         file: URL, options: CassetteOptions, isNew: Bool, mustExist: Bool, givesOnce: Bool
     ) throws {
@@ -140,7 +134,7 @@ final class Tape: Sendable {
             return "has no date, so its age is not known; record it again"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
-        // A date far in the future is as useless as a missing one, because a clock was wrong.
+        // If a date is far in the future, a clock was wrong, so the exchange has expired.
         return age > expiry || age < .zero - expiry
             ? "was recorded on \(HARFormat.date(started)) and has expired; record it again" : nil
     }
@@ -184,7 +178,6 @@ final class Tape: Sendable {
         }
     }
 
-    /// Stores an exchange and writes the file.
     func record(_ exchange: RecordedExchange, at index: Int) {
         let knowledge = redactor.knowledge
         let (entry, withheld) = exchange.entry(redactor: redactor)
@@ -198,19 +191,17 @@ final class Tape: Sendable {
         do { try write() } catch { state.withLock { $0.failure = error } }
     }
 
-    /// Writes the file if it has changed.
     func save(always: Bool) throws {
         if always { state.withLock { $0.version += 1 } }
         try write()
         state.withLock { $0.failure = nil }
     }
 
-    /// Throws the error that prevented the file from being written.
     func checkWriting() throws {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    // Writes without the lock of the state, so that other calls can continue meanwhile.
+    // Writes without the lock of the state, so that other calls can continue during this time.
     private func write() throws {
         try redactor.checkRoom()
         try written.withLock { written in

@@ -24,7 +24,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
         self.body = body
     }
 
-    /// The requirement that the check asserts.
+    /// The name of the check.
     public var description: String { name }
 
     /// Runs the check.
@@ -34,7 +34,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
     /// - Throws: ``ConformanceFailure`` if the subject does not meet the requirement.
     public func run(on subject: Subject, limit: Duration = .seconds(60)) async throws {
         let outcome = OneShot<Void>()
-        // Cancelled by the limit or at the end of the check. A task that hangs is abandoned.
+        // The limit or the end of the check cancels this task. A task that hangs is abandoned.
         let task = Task {
             do {
                 try await body(subject)
@@ -58,7 +58,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
 
 /// A requirement that a plugin does not meet.
 public struct ConformanceFailure: Error, CustomStringConvertible {
-    /// The check and its result.
+    /// The failed check and its result.
     public let description: String
 
     init(_ finding: String) { description = finding }
@@ -66,12 +66,10 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
     func named(_ check: String) -> Self { Self("\(check): \(description)") }
 }
 
-/// Throws if a condition is false.
 func require(_ condition: Bool, _ finding: @autoclosure () -> String) throws {
     if !condition { throw ConformanceFailure(finding()) }
 }
 
-/// Returns the error that a body throws.
 func error(of body: () async throws -> Void) async throws -> any Error {
     do {
         try await body()
@@ -81,7 +79,6 @@ func error(of body: () async throws -> Void) async throws -> any Error {
     throw ConformanceFailure("it succeeds but should fail")
 }
 
-/// Requires a body to fail with one of several codes.
 @discardableResult
 func requireError(
     _ codes: ClientError.Code..., from body: () async throws -> Void
@@ -93,7 +90,6 @@ func requireError(
     return error
 }
 
-/// Requires a body to fail with a `CancellationError`.
 func requireCancellation(from body: () async throws -> Void) async throws {
     let error = try await error(of: body)
     try require(error is CancellationError, "it fails with \(error), not with CancellationError")

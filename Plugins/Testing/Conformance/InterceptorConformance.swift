@@ -13,9 +13,9 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// The checks assume a gate that passes on an ordinary `GET` with a 200 response, and a `POST` with
-/// a one-shot body. If a gate would, for example, respond itself, configure it accordingly. If it
-/// must refuse such a body, omit that check, and test the refusal:
+/// The checks assume a gate that forwards an ordinary `GET` with a 200 response, and a `POST` with
+/// a one-shot body. Configure the gate accordingly, if for example it would respond itself. If the
+/// gate must refuse a one-shot body, omit that check, and test the refusal:
 ///
 /// ```swift
 /// static let checks = InterceptorConformance.checks.filter {

@@ -22,7 +22,7 @@ extension SharedStoreConformance {
             check("The minimum is taken as soon as its first permit is due") { site in
                 let rules = [hourly(2)]
                 try await site.take(6, of: rules, 6...6)
-                // Six were taken, and two of them at once. So the seventh waits for five intervals.
+                // Six permits were taken, two at once. So the seventh waits for five intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
             check("Permits within the reach are reserved, each with its time") {
@@ -154,7 +154,6 @@ extension SharedStoreConformance {
         ]
     }
 
-    // Returns the offsets of the granted requests under the first rule.
     private static func takeAtOnce(_ site: Site, _ rules: [QuotaRule]) async throws -> [Duration] {
         try await withThrowingTaskGroup { group in
             for index in 0..<100 {
@@ -171,7 +170,6 @@ extension SharedStoreConformance {
         }
     }
 
-    /// Requires the offsets of a grant, in hours.
     static func requireOffsets(_ grant: QuotaGrant, hours expected: Int...) throws {
         for (index, pair) in zip(grant.offsets, expected).enumerated() {
             try requireTime(pair.0, hour * pair.1, "the offset of rule \(index)")

@@ -16,12 +16,12 @@ import TurnpikeTraffic
 /// ```
 ///
 /// The subject is a list of clients of one server. One client is enough for all checks. With two
-/// clients, a check also finds state that a client does not share. Several checks may run at once,
-/// also on a server that others use, because each check has its own keys. A check does not remove
-/// its keys.
+/// clients, a check also finds state that the clients do not share. Each check has its own keys, so
+/// several checks may run at once, also on a server that others use. A check does not remove its
+/// keys.
 ///
-/// The server's clock must run. Some checks wait for a few hundred milliseconds. Exact counts do
-/// not depend on the speed of the server, if a check takes less than a minute.
+/// The server's clock must run. Some checks wait for a few hundred milliseconds. If a check takes
+/// less than a minute, its counts do not depend on the speed of the server.
 public enum SharedStoreConformance {
     /// One check of a store.
     public typealias Check = ConformanceCheck<[any SharedStore]>
@@ -31,13 +31,12 @@ public enum SharedStoreConformance {
         quotas + times + changes + atOnce + cooldowns + locks + tokens + replicas + keys
     }
 
-    /// The environment of a check: two clients, which may be the same object, and its own key.
+    /// The environment of a check: two clients, which may be the same object, and the check's key.
     struct Site: Sendable {
         let first: any SharedStore
         let second: any SharedStore
         let key: String
 
-        /// Takes from the quota with the check's key.
         func take(
             _ rules: [QuotaRule], _ range: ClosedRange<Int> = 1...1, reach: Duration = .zero,
             key: String? = nil
@@ -48,7 +47,6 @@ public enum SharedStoreConformance {
                     maximum: range.upperBound, reach: reach))
         }
 
-        /// Takes from the quota, and requires a number of permits.
         @discardableResult
         func take(
             _ count: Int, of rules: [QuotaRule], _ range: ClosedRange<Int> = 1...1,
@@ -66,7 +64,6 @@ public enum SharedStoreConformance {
             return grant
         }
 
-        /// Requires that nothing is taken, and that the first permit comes after a time.
         func takeNothing(
             of rules: [QuotaRule], reach: Duration = .zero, firstAfter time: Duration,
             key: String? = nil
@@ -99,15 +96,13 @@ public enum SharedStoreConformance {
 
     static let hour = Duration.seconds(3600)
 
-    /// Requires that a time from the store has the expected value, minus the time that the check
-    /// has taken.
+    /// Requires the expected time from the store, minus the time that the check has taken.
     static func requireTime(_ found: Duration, _ expected: Duration, _ what: String) throws {
         // A store may round up, for instance to a millisecond.
         let range = (expected - .seconds(60))...(expected + .milliseconds(10))
         try require(range.contains(found), "\(what) is \(found), not \(expected)")
     }
 
-    /// Waits until a condition becomes true.
     static func wait(
         for what: String, _ condition: @Sendable () async throws -> Bool
     ) async throws {

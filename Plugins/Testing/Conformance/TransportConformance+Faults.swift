@@ -177,8 +177,8 @@ extension TransportConformance {
             ending("Cancelling an upload that the server does not read closes the connection") {
                 road in
                 let call = Task {
-                    // Fits into the socket buffers; with more, the server would not see the end of
-                    // the connection.
+                    // The content fits into the socket buffers. With more content, the server would
+                    // not see the end of the connection.
                     try await road.content(
                         of: road.client.post(
                             "upload", body: .data(Data(count: 50_000)),

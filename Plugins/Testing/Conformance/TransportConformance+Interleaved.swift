@@ -16,7 +16,7 @@ extension TransportConformance {
                 var count = 0
                 for try await chunk in try await road.exchange(content).body {
                     count += chunk.count
-                    // The server returns each byte before it gets the next one.
+                    // The server returns each byte before it gets the next byte.
                     if count < rounds { source.yield(Data("x".utf8)) } else { source.finish() }
                 }
                 try require(count == rounds, "\(count) of \(rounds) bytes came back")
@@ -53,14 +53,14 @@ extension TransportConformance.Road {
 }
 
 extension TestAnswer {
-    /// A chunked response whose chunks are those of the request, each sent back as it arrives.
+    /// A chunked response that returns each chunk of the request as the chunk arrives.
     fileprivate static var returningChunks: TestAnswer {
         duringContent { content, peer in
             while let bytes = content.next() { peer.write(bytes) }
         }
     }
 
-    /// A chunked response with one byte for each of the client's bytes, where the server begins.
+    /// A chunked response that sends a byte before each byte of the client.
     fileprivate static func asking(times count: Int) -> TestAnswer {
         duringContent { content, peer in
             var answered = 0
@@ -93,7 +93,6 @@ extension TestAnswer {
     }
 }
 
-/// The bytes of chunked content, with their framing.
 private struct ChunkedBytes {
     static let end = Data("0\r\n\r\n".utf8)
 
@@ -107,7 +106,6 @@ private struct ChunkedBytes {
         self.unread = unread
     }
 
-    /// Waits for the next bytes; nil at the end of the content.
     mutating func next() -> Data? {
         guard tail != Self.end, let bytes = unread.isEmpty ? peer.read() : unread else {
             return nil

@@ -37,7 +37,7 @@ extension TransportConformance {
                 try require(
                     try await connection.read(upTo: 2) == Data("ea".utf8),
                     "the bytes after the head of the 101 are lost")
-                // More than the buffers of a connection, so neither side may wait for the other.
+                // The buffers hold less than this, so neither side may wait for the other.
                 let sent = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
                 async let writing: Void = connection.write(sent)
                 var got = Data()

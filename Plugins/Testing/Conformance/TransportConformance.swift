@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// ```
 ///
 /// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1.
-/// TLS and later HTTP versions must be tested separately. A transport that sends nothing to that
-/// address can be checked only if it passes such requests on to another transport.
+/// TLS and later HTTP versions need other tests. If a transport sends nothing to that address, it
+/// must forward the checks' requests to another transport.
 public enum TransportConformance {
     /// One check of a transport.
     public typealias Check = ConformanceCheck<any Transport>
@@ -130,7 +130,7 @@ extension TransportConformance {
                 road.server.fallback(.ok(text: "x"))
                 let rule = Rule()
                 func call() -> Call { road.call("/", allowing: rule.addressRule) }
-                // First a new connection, then a reused one.
+                // The first connection is new, the second is reused.
                 for isKept in [false, true] {
                     if isKept { _ = try await road.content(of: call()) }
                     rule.allows(false)
@@ -152,7 +152,7 @@ extension TransportConformance {
         ]
     }
 
-    /// An address rule that allows all addresses or none, and notes what it has checked.
+    /// An address rule that allows all addresses or none, and records the checked addresses.
     private final class Rule: Sendable {
         private let state = Mutex((isOpen: true, asked: Set<IPAddress>()))
 

@@ -33,40 +33,38 @@ public struct Fault: Sendable {
         occasion = .share(share)
     }
 
-    /// Delays requests.
+    /// A latency of requests.
     public static func latency(_ latency: MockLatency, share: Double = 1) -> Fault {
         Fault("latency", .latency(latency), share)
     }
 
-    /// Refuses the connection, so that nothing is sent.
+    /// A refused connection, so that nothing is sent.
     public static func refuse(share: Double) -> Fault { Fault("refuse", .refuse, share) }
 
-    /// Loses the connection after the request was sent and before the response.
+    /// A connection that is lost after the request was sent and before the response.
     public static func lose(share: Double) -> Fault { Fault("lose", .lose, share) }
 
-    /// Responds with a status as a proxy would.
-    ///
-    /// The request does not reach the server.
+    /// A response with a status as from a proxy, without a request to the server.
     public static func status(_ status: HTTPStatus, share: Double) -> Fault {
         Fault("status \(status.code)", .status(status), share)
     }
 
-    /// Resets the connection after some bytes of the content.
+    /// A reset of the connection after some bytes of the content.
     public static func reset(after bytes: ClosedRange<Int>, share: Double) -> Fault {
         Fault("reset", .reset(after: bytes), share)
     }
 
-    /// Ends the content early, after some bytes.
+    /// Content that ends early, after some bytes.
     public static func truncate(after bytes: ClosedRange<Int>, share: Double) -> Fault {
         Fault("truncate", .truncate(after: bytes), share)
     }
 
-    /// Delivers the content in small pieces, with a delay before each.
+    /// Content in small pieces, with a delay before each piece.
     public static func drip(bytes: Int, every interval: Duration, share: Double) -> Fault {
         Fault("drip", .drip(bytes: max(bytes, 1), interval: interval), share)
     }
 
-    /// Returns the same fault, applied to every request during bursts instead of to a share of all
+    /// Returns the same fault for all requests during bursts, instead of for a share of all
     /// requests.
     /// - Parameters:
     ///   - length: The duration of a burst.
@@ -100,9 +98,9 @@ public struct Fault: Sendable {
 /// ```
 ///
 /// The fault of a request depends only on the seed, the number of the call in its client and the
-/// number of the send in its call. Other calls have no influence, so equal seeds produce equal
-/// runs. Faults are evaluated in order. The first one that responds or throws ends the request.
-/// Delays use the client's time source.
+/// number of the send in its call. So equal seeds produce equal runs. Faults are evaluated in
+/// order. The first fault that responds or throws ends the request. Delays use the client's time
+/// source.
 public final class FaultTransport: Transport {
     /// A fault that happened.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
@@ -120,10 +118,10 @@ public final class FaultTransport: Transport {
     /// The capabilities of the wrapped transport.
     public var capabilities: TransportCapabilities { wrapped.capabilities }
 
-    /// The value of the wrapped transport.
+    /// The `provesClient` of the wrapped transport.
     public var provesClient: Bool { wrapped.provesClient }
 
-    /// The value of the wrapped transport.
+    /// The `canEndProcess` of the wrapped transport.
     public var canEndProcess: Bool { wrapped.canEndProcess }
 
     private let wrapped: any Transport
@@ -144,16 +142,12 @@ public final class FaultTransport: Transport {
         self.faults = faults
     }
 
-    /// The faults that happened, sorted by call and send.
-    ///
-    /// Equal seeds give equal faults.
-    ///
-    /// Only the first 100,000 faults are stored.
+    /// The first 100,000 faults that happened, sorted by call and send.
     public var events: [Event] {
         happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
     }
 
-    /// Sends a request through the wrapped transport, or makes it fail.
+    /// Sends a request through the wrapped transport, or makes the request fail.
     public func send(_ request: Request, context: Context) async throws -> Response {
         let (call, send) = (context.id.number, context.sendCount)
         var generator = SeededGenerator(
@@ -233,7 +227,7 @@ public final class FaultTransport: Transport {
 }
 
 extension ResponseBody {
-    // Returns a body that fails after a number of bytes, if there are more.
+    // Returns a body that fails after a number of bytes, if there are more bytes.
     fileprivate func broken(
         after limit: Int, _ code: ClientError.Code, _ message: String
     ) -> ResponseBody {
@@ -253,7 +247,6 @@ extension ResponseBody {
 private final class Passed: Sendable {
     private let count = Mutex(0)
 
-    /// Adds bytes and returns the previous count.
     func add(_ bytes: Int) -> Int {
         count.withLock { count in
             defer { count += bytes }

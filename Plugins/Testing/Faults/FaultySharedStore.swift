@@ -31,7 +31,7 @@ public final class FaultySharedStore: SharedStore {
             case delay(Duration)
         }
 
-        /// When the outage begins, counted from the creation of the store.
+        /// The time between the creation of the store and the outage.
         public var begin: Duration
         /// The length of the outage.
         public var duration: Duration
@@ -53,7 +53,6 @@ public final class FaultySharedStore: SharedStore {
         var failures = 0
     }
 
-    // What happens to one operation.
     private struct Fate {
         let latency: Duration
         let isRefused: Bool
@@ -79,7 +78,7 @@ public final class FaultySharedStore: SharedStore {
     ///   - latency: The duration of an operation, there and back.
     ///   - losses: The share of operations without an answer. Half of them take effect.
     ///   - errors: The share of operations that fail and take no effect.
-    ///   - outages: When the store is unreachable or slow.
+    ///   - outages: The times when the store is unreachable or slow.
     ///   - patience: The time after which an operation without an answer fails.
     public init(
         _ store: any SharedStore, seed: UInt64, timeSource: any TimeSource,
@@ -103,7 +102,7 @@ public final class FaultySharedStore: SharedStore {
     /// The number of operations that have failed.
     public var failureCount: Int { state.withLock { $0.failures } }
 
-    /// Begins an outage now, or ends it.
+    /// Begins an outage now; nil ends the current outage.
     public func setOutage(_ kind: Outage.Kind?) { state.withLock { $0.present = kind } }
 
     // MARK: Operations

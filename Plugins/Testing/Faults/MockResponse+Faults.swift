@@ -3,8 +3,8 @@
 public import Foundation
 public import TurnpikeCore
 
-// Faults by the phase in which they happen. Each reports as much as a real transport would, so that
-// retries decide as in production.
+// Faults by the phase in which they happen. Each fault reports as much as a real transport would,
+// so that retries decide as in production.
 extension MockResponse {
     /// The host name cannot be resolved; nothing was sent.
     public static var hostNotFound: Self {
@@ -60,7 +60,6 @@ extension MockResponse {
     }
 }
 
-/// Latencies that vary.
 extension MockLatency {
     /// A uniform distribution over a range.
     public static func uniform(_ range: ClosedRange<Duration>) -> Self {

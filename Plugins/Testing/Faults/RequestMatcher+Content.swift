@@ -19,7 +19,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches a query item with a value, or with any value if it is nil.
+    /// Matches a query item with this value; nil matches any value.
     public static func query(_ name: String, _ value: String? = nil) -> Self {
         Self("query \(name)") { request, _ in
             let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
@@ -33,7 +33,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches a header field with a value, or with any value if it is nil.
+    /// Matches a header field with this value; nil matches any value.
     public static func header(_ name: HTTPHeaders.Name, _ value: String? = nil) -> Self {
         Self("header \(name)") { request, _ in
             let found = request.headers.values(of: name)
@@ -54,9 +54,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches JSON content that equals a value.
-    ///
-    /// The order of members and whitespace are ignored.
+    /// Matches JSON content that equals a value; whitespace and the order of members do not count.
     public static func json(_ value: JSONValue) -> Self {
         Self("JSON content") { _, body in
             guard let found = try? JSONValue(parsing: body) else { return "it is not JSON" }

@@ -3,13 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A kind of content that is parsed completely, so that each value is known with its name, or that
-/// is not read, so that its secrets cannot be found.
+/// A kind of content that is parsed completely, or that is not read at all.
 ///
 /// Content of any other kind is searched for secrets as text or as bytes.
 enum ContentKind: Equatable {
     case json
-    /// One JSON text per line. Only the lines that are not JSON are withheld.
+    /// One JSON text per line; only the lines that are not JSON are withheld.
     case jsonLines
     case form
     case xml
@@ -20,7 +19,6 @@ enum ContentKind: Equatable {
     /// Content that this library cannot parse, with its name in a placeholder.
     case unread(String)
 
-    /// The name of the kind in a placeholder.
     var name: String {
         switch self {
         case .json: "JSON"
@@ -34,7 +32,6 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// Creates the kind for a media type.
     init?(_ type: MediaType) {
         if let name = Self.nameOfUnread(type) {
             self = .unread(name)
@@ -94,7 +91,7 @@ extension ContentKind {
         // JSON of gRPC has a binary frame around each message.
         if type.subtype.hasPrefix("grpc") || type.subtype.hasPrefix("connect+") { return "gRPC" }
         let subtype = type.subtype.hasPrefix("x-") ? type.subtype.dropFirst(2) : type.subtype[...]
-        // As in `vnd.kubernetes.protobuf`.
+        // Splits subtypes such as `vnd.kubernetes.protobuf`.
         let parts = subtype.split { $0 == "." || $0 == "-" }
         let words = [type.suffix.map { $0[...] }, subtype].compactMap(\.self) + parts
         return words.lazy.compactMap { Self.names[$0] }.first

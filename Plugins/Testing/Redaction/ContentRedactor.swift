@@ -4,7 +4,6 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Redacts complete contents by their media types, using the known secrets.
 final class ContentRedactor {
     let pass: RedactionPass
     /// Whether the content comes from a recording and may already contain placeholders.
@@ -13,7 +12,6 @@ final class ContentRedactor {
     private let onlyLearns: Bool
     // The media types that are shown although this library cannot parse them.
     private let allowedTypes: [MediaType]
-    // The nesting depth of the current content.
     private var depth = 0
 
     private static let maxDepth = 6
@@ -28,9 +26,7 @@ final class ContentRedactor {
         self.allowedTypes = allowedTypes
     }
 
-    /// Returns content without its secrets, or a placeholder if it cannot be parsed completely.
-    ///
-    /// Several `Content-Type` values contradict each other.
+    /// Returns content without its secrets; a placeholder if it is malformed or has several types.
     func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         if content.isEmpty { return content }
         depth += 1
@@ -64,8 +60,7 @@ final class ContentRedactor {
         return ContentKind.unread(sniffing: content)
     }
 
-    /// Returns a part of content without its secrets, if the part does not start at the beginning,
-    /// as with a range.
+    /// Redacts a part of content that does not start at the beginning, as with a range.
     ///
     /// A parser needs the beginning: a table has its column names there, and a part of JSON may
     /// itself be JSON.
@@ -102,7 +97,7 @@ final class ContentRedactor {
                 try TableRedactor.redacted(text, isTabbed: isTabbed, isCut: isCut, in: self)
             case .multipart, .unread: text
             }
-        // Finally search the names and the text between the values.
+        // This search covers the names and the text between the values.
         let shown = bytes(values, isText: true, isCut) ?? values
         return shown == text && !isCut ? content : coding.encode(shown)
     }
@@ -120,25 +115,21 @@ final class ContentRedactor {
         [type?[parameter: "charset"]].compactMap(\.self)
     }
 
-    // Credentials that are recognized by their form are found again wherever they occur, so they
-    // need not be learned.
+    // A credential is recognized by its form in any place, so it is not learned.
     private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
         onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
     }
 
-    /// Returns a placeholder for content that cannot be parsed completely.
     func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: String)
         -> [UInt8]
     {
         isPlaceholder(content) ? Array(content) : pass.withhold(content, as: name, reason)
     }
 
-    /// Whether recorded content is a placeholder.
     func isPlaceholder(_ content: some Collection<UInt8>) -> Bool {
         isRecorded && Self.looksWithheld(content)
     }
 
-    /// Whether content has the form of a placeholder.
     static func looksWithheld(_ content: some Collection<UInt8>) -> Bool {
         guard content.count < 300, content.starts(with: "(withheld: ".utf8) else { return false }
         let text = String(decoding: content, as: UTF8.self)
@@ -148,7 +139,6 @@ final class ContentRedactor {
 }
 
 extension ClientError {
-    /// The reason and the position of a fault in content.
     static func unreadable(_ reason: String, at position: Int? = nil) -> ClientError {
         ClientError(.serialization, reason + (position.map { " at byte \($0)" } ?? ""))
     }
@@ -156,12 +146,10 @@ extension ClientError {
 
 /// The position of partial content in the whole, by its `Content-Range` (RFC 9110 §14.4).
 struct ContentPart {
-    /// Whether the part starts after the beginning of the whole.
     let beginsWithin: Bool
-    /// Whether the part ends before the end of the whole, so that it may end within a secret.
+    /// Whether the part ends before the end of the whole, so that the part may end within a secret.
     let isCut: Bool
 
-    /// - Parameter values: The values of the field.
     init(_ values: [String]) {
         // `bytes */1000` describes no part.
         let numbers = values.filter { !$0.contains("*/") }.map { value in

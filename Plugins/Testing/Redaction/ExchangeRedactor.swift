@@ -7,14 +7,11 @@ import TurnpikeSupport
 
 /// Redacts recorded exchanges, unless redaction is turned off.
 ///
-/// A secret that one message reveals is hidden in all other messages, in any place and with any
-/// escaping.
-///
-/// Values keep their kinds, so that programs can still parse the recorded content.
+/// A secret of one message is hidden in all messages, in any place and with any escaping. Values
+/// keep their kinds, so that programs can still parse the recorded content.
 final class ExchangeRedactor: Sendable {
     private let redaction: Redaction?
     private let allowedTypes: [MediaType]
-    // The rules, with the learned secrets.
     private let rules: Mutex<Redaction?>
 
     /// Creates a redactor that knows no secrets yet; without rules, it changes nothing.
@@ -26,11 +23,9 @@ final class ExchangeRedactor: Sendable {
 
     // MARK: Learning
 
-    /// A version that grows with each learned secret.
     var knowledge: Int { rules.withLock { $0?.secretCount ?? 0 } }
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there are too many secrets to
-    ///   search for, so that a secret could remain in the file.
+    /// Throws if there are too many secrets to search for.
     func checkRoom() throws {
         guard rules.withLock({ $0?.isFull }) == true else { return }
         throw ClientError(
@@ -43,7 +38,6 @@ final class ExchangeRedactor: Sendable {
         learn(request.headers, content: content, url: request.url.absoluteString)
     }
 
-    /// Learns the secrets of a response.
     func learn(_ headers: HTTPHeaders, content: Data?) {
         learn(headers, content: content, url: nil)
     }
@@ -62,7 +56,6 @@ final class ExchangeRedactor: Sendable {
 
     // MARK: Redacting
 
-    /// Returns a URL without its secrets.
     func url(_ url: String) -> String { contents()?.pass.url(Grammar.escaped(url)) ?? url }
 
     /// Returns header fields without their secrets; cookies keep their names.
@@ -88,9 +81,7 @@ final class ExchangeRedactor: Sendable {
         return (Data(shown), contents.pass.withheld)
     }
 
-    /// Redacts recorded JSON again.
-    ///
-    /// Returns nil if the JSON contains none of the secrets that are known now.
+    /// Redacts recorded JSON again; nil if it contains none of the secrets that are known now.
     func renewed(_ json: Data) -> Data? {
         let bytes = Array(json)
         guard let rules = rules.withLock({ $0 }), rules.hidesSecret(in: bytes) else { return nil }

@@ -2,11 +2,8 @@
 
 import TurnpikeCore
 
-/// Redacts line-based content: JSON lines and event streams.
 enum LineRedactor {
-    /// Redacts JSON lines or a JSON text sequence (RFC 7464).
-    ///
-    /// Withholds records that are not JSON.
+    /// Redacts JSON lines or a JSON text sequence (RFC 7464); withholds records that are not JSON.
     static func redactedJSON(
         _ text: [UInt8], isCut: Bool, in contents: ContentRedactor
     ) -> [UInt8] {
@@ -39,9 +36,7 @@ enum LineRedactor {
         return shown
     }
 
-    /// Redacts an event stream.
-    ///
-    /// All `data` lines of one event together form one text.
+    /// Redacts an event stream, in which all `data` lines of one event together form one text.
     static func redactedEvents(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
         var stream = EventStream(pass: pass)
         forEachLine(of: text) { line, end in
@@ -67,7 +62,6 @@ enum LineRedactor {
     }
 }
 
-/// Copies an event stream event by event.
 private struct EventStream {
     let pass: RedactionPass
     private var output: [UInt8] = []
@@ -107,7 +101,7 @@ private struct EventStream {
                 output += line.text + line.end
                 continue
             }
-            // Keeps the number of lines. Lines that remain are written after the loop.
+            // A removed line is left out. The last loop adds further lines.
             guard let next = shown?.popFirst() else { continue }
             output += line.text[..<data.startIndex] + next + line.end
         }

@@ -3,10 +3,10 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Copies multipart content (RFC 2046 §5.1.1).
+/// Redacts multipart content (RFC 2046 §5.1.1).
 ///
-/// The head of each part is redacted as the head of a message is, and its content by its own type.
-/// If the name of a part is that of a secret, its content is hidden completely.
+/// The head of a part is redacted like the head of a message, and the content by its own type. If
+/// the name of a part is that of a secret, the content is hidden completely.
 struct MultipartRedactor {
     private let bytes: [UInt8]
     private let delimiter: [UInt8]
@@ -64,13 +64,12 @@ struct MultipartRedactor {
         return shown
     }
 
-    // Copies the preamble or the epilogue.
     private func other(_ text: ArraySlice<UInt8>) -> [UInt8] {
         contents.pass.value(Array(text)) ?? Array(text)
     }
 
-    // All delimiters must use the line break of the first one. Otherwise one recipient could see
-    // two parts where another recipient sees a single part that contains a boundary.
+    // All delimiters must use the same line break. Otherwise one recipient could see two parts
+    // where another recipient sees a single part that contains a boundary.
     private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []
         var endsWithCR: Bool?
@@ -110,7 +109,7 @@ struct MultipartRedactor {
 
     private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(ClientError) -> [UInt8] {
         let head = try PartHead(part)
-        // The fields of a truncated head are unknown: drop the part.
+        // The fields of a truncated head are unknown, so the part is dropped.
         guard head.isWhole else {
             if isCut { return [] }
             throw .unreadable("a part has no content")
@@ -138,8 +137,8 @@ struct MultipartRedactor {
                 content, types: head.values("content-type"), isCut: isCut || range.isCut)
     }
 
-    // Whether a recipient could read the name of the part as that of a secret. An encoded name
-    // (RFC 2047, RFC 2231, RFC 8187) is not read, so it may be one.
+    // Whether a recipient could read the name of the part as that of a secret. An encoded name (RFC
+    // 2047, RFC 2231, RFC 8187) is not decoded, so it may name a secret.
     private func isSecret(_ head: PartHead, _ redaction: Redaction) -> Bool {
         let parameters = head.values("content-disposition").flatMap {
             Grammar.split($0[...], at: UInt8(ascii: ";")).dropFirst()

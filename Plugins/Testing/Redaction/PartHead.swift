@@ -14,7 +14,6 @@ struct PartHead {
     let fields: [Field]
     /// The position after the empty line.
     let end: Int
-    /// Whether the empty line was found.
     let isWhole: Bool
 
     /// Reads field lines up to the empty line or the end of the bytes.
@@ -51,7 +50,6 @@ struct PartHead {
         }
     }
 
-    // Returns the line without CRLF or LF.
     private static func line(_ bytes: ArraySlice<UInt8>, _ start: Int) -> ArraySlice<UInt8> {
         let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
         let isPair = end > start && end < bytes.endIndex && bytes[end - 1] == 0x0D
@@ -70,7 +68,6 @@ struct PartHead {
         }
     }
 
-    /// Returns the head with the values of secret fields hidden.
     func redacted(_ bytes: ArraySlice<UInt8>, in pass: RedactionPass) -> [UInt8] {
         var shown: [UInt8] = []
         var copied = bytes.startIndex

@@ -3,12 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Copies tables of text: CSV (RFC 4180) and TSV.
+/// Redacts tables of text: CSV (RFC 4180) and TSV.
 ///
 /// The first row has the column names. The cells of a column with a secret name are hidden, and so
-/// are the secrets in all other cells. A table is withheld if it cannot be seen which column a
-/// secret is in: another row has the name of a secret, as below a title, or its cells do not match
-/// the columns.
+/// are the secrets in all other cells. A table is withheld if the column of a secret is not
+/// certain: another row has the name of a secret, as below a title, or its cells do not match the
+/// columns.
 struct TableRedactor {
     private let bytes: [UInt8]
     private let contents: ContentRedactor
@@ -20,7 +20,7 @@ struct TableRedactor {
     private var columns: [Bool]?
 
     private struct Cell {
-        /// Without the quotes.
+        /// The position of the cell without its quotes.
         let range: Range<Int>
         let isQuoted: Bool
     }
@@ -28,7 +28,7 @@ struct TableRedactor {
     private static let separators = Array(",;\t|".utf8)
     private static let quote = UInt8(ascii: "\"")
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the table is to be withheld.
+    /// Throws if the table must be withheld.
     static func redacted(
         _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
     ) throws(ClientError) -> [UInt8] {
@@ -51,7 +51,7 @@ struct TableRedactor {
         self.separator = separator
     }
 
-    // A separator within quotes does not count.
+    // Separators within quotes do not count.
     private static func count(_ separator: UInt8, in line: ArraySlice<UInt8>) -> Int {
         var isQuoted = false
         return line.count { byte in
@@ -109,8 +109,8 @@ struct TableRedactor {
         self.columns = self.columns ?? names
     }
 
-    // A name may stand between other separators than those of the first row. What has quotes inside
-    // is no name, but may be JSON.
+    // The cell may use other separators than the first row. Text with quotes inside is no name, but
+    // may be JSON.
     private func namesOfSecrets(in cell: Cell) -> Int {
         meaning(of: cell).split { Self.separators.contains($0) }.count { word in
             let isQuoted = word.count > 1 && word.first == Self.quote && word.last == Self.quote
@@ -124,7 +124,7 @@ struct TableRedactor {
     private func cell(at start: Int, _ isOdd: inout Bool) throws(ClientError) -> Cell {
         guard start < bytes.count, bytes[start] == Self.quote else {
             let end = bytes[start...].firstIndex(where: endsCell) ?? bytes.count
-            // Other programs may see other cells.
+            // Other programs may find other cells in such text.
             if bytes[start..<end].contains(Self.quote) { isOdd = true }
             return Cell(range: start..<end, isQuoted: false)
         }

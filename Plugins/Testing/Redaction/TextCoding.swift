@@ -3,14 +3,11 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The character encoding of some content, for decoding it and encoding it again.
-///
-/// Content in UTF-16 or UTF-32 is not read.
+/// The character encoding of content; text in UTF-16 or UTF-32 is not read.
 struct TextCoding {
-    /// Whether each character is one byte, with ASCII below 0x80.
+    /// Whether each character is one byte, with ASCII below 0x80; otherwise the encoding is UTF-8.
     ///
-    /// Other bytes are written back unchanged, so their meaning does not matter. Otherwise the
-    /// encoding is UTF-8.
+    /// Bytes above 0x7F are written back unchanged, so their meaning does not matter.
     let isForeign: Bool
     private let mark: [UInt8]
 
@@ -32,8 +29,7 @@ struct TextCoding {
         isForeign = !hasMark && String(validating: whole, as: UTF8.self) == nil
     }
 
-    // The label comes from a peer. So it is shortened and restricted to the characters of charset
-    // names.
+    // The label comes from a peer: only its start is shown, without unusual characters.
     private static func shown(_ label: String) -> String {
         String(
             decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },
@@ -73,8 +69,7 @@ struct TextCoding {
         }
     }
 
-    /// Returns the text in UTF-8, without its byte order mark.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid.
+    /// Returns the text in UTF-8 without its byte order mark; throws if the bytes are not valid.
     func decode(_ content: [UInt8], isCut: Bool) throws(ClientError) -> [UInt8] {
         if isForeign {
             return content.flatMap {
@@ -90,7 +85,6 @@ struct TextCoding {
         return Array(whole)
     }
 
-    // Drops an incomplete character at the end.
     private static func withoutCutScalar(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let tail = text.suffix(4).lastIndex { $0 & 0xC0 == 0xC0 }
         guard let tail, String(validating: text[tail...], as: UTF8.self) == nil else { return text }

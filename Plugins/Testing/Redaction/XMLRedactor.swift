@@ -3,12 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Copies an XML document.
+/// Copies an XML document without its secrets.
 ///
-/// Hides the content of elements and attributes with secret names, and the secrets in all other
-/// text. The document is read strictly. A document type with declarations is a fault, because its
-/// entities are unknown here. The parser of `TurnpikeXML` is not suitable: it reports no positions,
-/// refuses truncated text, replaces line ends and has limits.
+/// The content of elements and attributes with secret names is hidden, and so are the secrets in
+/// all other text. A document type with declarations is a fault, because its entities are unknown
+/// here. The parser of `TurnpikeXML` is not suitable: it reports no positions, refuses truncated
+/// text, replaces line ends and has limits.
 struct XMLRedactor {
     private enum Fault: Error {
         /// The text ends within an element.
@@ -19,21 +19,21 @@ struct XMLRedactor {
     private struct Element {
         let name: Range<Int>
         let parent: Int?
-        /// Whether its own name, one of its attributes or the preceding key names a secret.
+        /// Whether the element's name, an attribute or the preceding key names a secret.
         var isSecret = false
-        /// Whether it is the value that a sibling names, by its name or by the preceding key.
+        /// Whether a sibling names this value, by the sibling's name or by the preceding key.
         var isValue = false
-        /// Whether it is a name, by the preceding key of a property list.
+        /// Whether the content is a name, by the preceding key of a property list.
         var isName = false
-        /// Whether a child names a secret, so that the child with the value is one.
+        /// Whether a child names a secret, so that the child with the value is a secret.
         var holdsName = false
-        // What the last child says about the next one.
+        // What the last child says about the next child.
         var next = (isSecret: false, isValue: false, isName: false)
     }
 
     private enum Leaf {
-        /// The value of an attribute: hidden within a hidden element, and if it is secret itself or
-        /// the value of a secret element.
+        /// The value of an attribute, which is hidden within a hidden element, if it is secret, or
+        /// if it is the value of a secret element.
         case attribute(Range<Int>, of: Int, isSecret: Bool, isValue: Bool)
         case run(Run, of: Int?)
     }
@@ -50,15 +50,13 @@ struct XMLRedactor {
     private let pass: RedactionPass
     private var elements: [Element] = []
     private var leaves: [Leaf] = []
-    // The open elements.
     private var stack: [Int] = []
     private var run = Run(range: 0..<0)
-    // After the last complete token.
+    // The position after the last complete token.
     private var position = 0
     private var output: [UInt8] = []
     private var copied = 0
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
     ) throws(ClientError) -> [UInt8] {
@@ -120,8 +118,6 @@ struct XMLRedactor {
         run.text += XMLText.meaning(of: text)
     }
 
-    // Takes a token with two delimiters.
-    // - Returns: The part between them.
     private mutating func take(from offset: Int, to mark: String) throws(Fault) -> Range<Int> {
         let start = position + offset
         let mark = Array(mark.utf8)
@@ -238,7 +234,7 @@ struct XMLRedactor {
         }
         let value = (open + 1)..<stop
         let local = local(name)
-        // A form field of type "password" has no secret content, but its value is one.
+        // A form field of type "password" has no secret content, but its value is secret.
         let isType = local.elementsEqual("type".utf8)
         if isType || Redaction.namesAnother(local), pass.redaction.hides(key: bytes[value]) {
             element.holdsName = true
@@ -253,7 +249,7 @@ struct XMLRedactor {
         return stop + 1
     }
 
-    // Whether an element is a private part of a key in XML, as .NET writes it.
+    // Whether an element is a private part of an XML key in the format of .NET.
     private func isPartOfKey(_ name: Range<Int>, in parent: Int?) -> Bool {
         guard let parent, bytes[elements[parent].name].elementsEqual("RSAKeyValue".utf8) else {
             return false
@@ -304,7 +300,7 @@ struct XMLRedactor {
     // MARK: Copying
 
     private mutating func copyLeaves() {
-        // An element comes after its parent.
+        // Parents come before their children.
         var secret: [Bool] = []
         var hidden: [Bool] = []
         for element in elements {

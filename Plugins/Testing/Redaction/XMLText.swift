@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text in XML documents.
 enum XMLText {
-    /// Resolves entities and character references; unknown ones stay as text.
+    /// Resolves entities and character references; unknown references stay as text.
     static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
         var plain: [UInt8] = []
         var rest = text
@@ -37,8 +36,7 @@ enum XMLText {
         }
     }
 
-    /// Returns text with its special characters escaped, in ASCII, because the document may be in
-    /// any charset.
+    /// Escapes special characters in ASCII, because the document may be in any charset.
     static func escaped(_ text: [UInt8]) -> [UInt8] {
         String(decoding: text, as: UTF8.self).unicodeScalars.flatMap { scalar -> [UInt8] in
             let isSpecial = !scalar.isASCII || "&<>\"'".unicodeScalars.contains(scalar)
@@ -46,9 +44,9 @@ enum XMLText {
         }
     }
 
-    /// Returns the encodings that a document declares, if the declaration is readable.
+    /// The encodings that a document declares.
     ///
-    /// An ASCII declaration that says UTF-16 is wrong. Parsers trust the bytes.
+    /// If the declaration itself is ASCII text, UTF-16 is a false claim, which parsers ignore.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let plain = String(decoding: content.prefix(400).filter { $0 < 0x80 }, as: UTF8.self)
         guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }

@@ -16,15 +16,14 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The ``clock`` advances to the next timer when no task can run. Ten minutes of retries take
+/// When no task can run, the ``clock`` advances to the next timer. Ten minutes of retries take
 /// milliseconds. Equal seeds produce equal runs: the order of tasks, the jitter and the order of
 /// timers are the same. Other seeds produce other orders, so a loop over seeds searches for races.
 ///
 /// The body, its child tasks and the tasks of the library run in the simulation. Three things run
-/// outside of it and make runs differ: your own `Task {}` (set the current executor as its
-/// preference, or use a child task), `Task.sleep` and other clocks, and waiting for sockets, files
-/// or threads. If all tasks wait for events that never happen in the simulation, the run ends with
-/// a ``SimulationError``.
+/// outside and make runs differ: your own `Task {}` (set the current executor as its preference, or
+/// use a child task), `Task.sleep` and other clocks, and waiting for sockets, files or threads. If
+/// all tasks wait and there is no timer, the run ends with a ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {
         var lines: [String] = []
@@ -82,9 +81,7 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// The noted lines.
-    ///
-    /// Equal seeds give equal lines.
+    /// The lines of ``note(_:)``; equal seeds give equal lines.
     public var trace: String {
         state.withLock { trace in
             let rest = trace.dropped > 0 ? ["(\(trace.dropped) more)"] : []
@@ -92,11 +89,9 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// Runs a body to its end.
+    /// Runs a body to its end; this method may be called once.
     ///
-    /// This method may be called once.
-    ///
-    /// Cancelling the task that waits for the result cancels the body.
+    /// If the task that waits for the result is cancelled, the body is cancelled.
     /// - Parameter body: The code to run; it receives the simulation.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or a ``SimulationError``.
@@ -104,7 +99,7 @@ public final class Simulation: Sendable {
         _ body: @escaping @Sendable (Simulation) async throws -> Value
     ) async throws -> Value {
         let outcome = SharedBox<Value>()
-        // The loop below ends the task, and cancels it if the task cannot continue.
+        // The loop below ends this task, and cancels the task if it cannot continue.
         let task = Task(executorPreference: executor) { [self] in
             guard outcome.hasThread else { return }
             do { outcome.set(.success(try await body(self))) } catch {
@@ -113,8 +108,7 @@ public final class Simulation: Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // A separate thread, because the loop must not block a thread of the cooperative
-                // pool.
+                // The loop has its own thread, because it must not block the cooperative pool.
                 let hasThread = SystemThread.start(stackBytes: stackBytes) { [self] in
                     continuation.resume(with: drive(task, outcome))
                 }
@@ -125,7 +119,6 @@ public final class Simulation: Sendable {
         }
     }
 
-    // Ends the simulation without running the body.
     private func giveUp<Value: Sendable>(_ outcome: SharedBox<Value>) -> SimulationError {
         outcome.hasThread = false
         executor.close()
@@ -180,7 +173,7 @@ public struct SimulationError: Error, CustomStringConvertible {
     public let seed: UInt64
     /// The simulated time of the failure.
     public let elapsed: Duration
-    /// The reason.
+    /// The reason for the failure.
     public let message: String
 
     /// The reason, the time and the seed.

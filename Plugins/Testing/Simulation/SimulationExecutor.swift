@@ -32,7 +32,6 @@ final class SimulationExecutor: TaskExecutor {
         }
     }
 
-    /// Runs one of the ready jobs, if there is one.
     func runOne() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
             guard !state.ready.isEmpty else { return nil }
@@ -52,9 +51,7 @@ final class SimulationExecutor: TaskExecutor {
     }
 }
 
-/// The clock of a ``Simulation``.
-///
-/// While a task can run it does not move. Otherwise it advances to the next timer.
+/// The clock of a ``Simulation``: if no task can run, it advances to the next timer.
 public final class SimulationClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -82,7 +79,7 @@ public final class SimulationClock: TimeSource {
         }
     }
 
-    /// Advances to the next timer and runs it, if there is one.
+    /// Advances to the next timer and runs its handler; returns false without a timer.
     func runNext() -> Bool {
         let handler = state.withLock { state -> TimerHeap.Action? in
             guard let next = state.heap.nextDue else { return nil }
@@ -102,16 +99,14 @@ extension SimulationClock: TimerHeap.Owner {
     }
 }
 
-/// A detached system thread that runs a closure.
-///
-/// Foundation's `Thread` does not report whether it could be started.
+/// A detached system thread; Foundation's `Thread` does not report whether it could be started.
 enum SystemThread {
     private final class Work {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Starts a thread, unless limits of the system or the process prevent it.
+    /// Returns false if limits of the system or the process prevent the thread.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
         // Allocated without initialization, because its members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)

@@ -21,7 +21,7 @@ public struct ReceivedRequest: Sendable {
     public internal(set) var isComplete = true
     /// The trailer fields of a chunked request (RFC 9112 §7.1.2).
     public internal(set) var trailers = HTTPHeaders()
-    /// The number of its connection, starting at 1.
+    /// The number of the request's connection, starting at 1.
     public let connection: Int
 
     /// The path of the target, without the query.
@@ -65,7 +65,7 @@ public struct ReceivedRequest: Sendable {
     public var text: String? { String(validating: body, as: UTF8.self) }
 
     /// Returns the content as JSON.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it is not JSON.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the content is not JSON.
     public func json() throws -> JSONValue { try JSONValue(parsing: body) }
 
     /// The request as JSON, for the response of ``TestAnswer/echo``.
@@ -81,9 +81,7 @@ public struct ReceivedRequest: Sendable {
 }
 
 extension HTTPHeaders {
-    /// Appends a field line.
-    ///
-    /// Returns false if it is not a field line.
+    /// Appends a field line; returns false if the line is not a field line.
     mutating func append(line: Data) -> Bool {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
         append(

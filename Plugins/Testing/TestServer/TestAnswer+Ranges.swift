@@ -7,15 +7,15 @@ import TurnpikeSupport
 extension TestAnswer {
     /// Serves content completely or in ranges (RFC 9110 §14).
     ///
-    /// If a `GET` has a byte range, the response is 206 with one range, or with several as
-    /// `multipart/byteranges`. The status is 416 if no range is within the content. An invalid
-    /// range is ignored, and so is a range whose `If-Range` has another tag or date: the response
-    /// is 200 with all of the content.
+    /// For a `GET` with byte ranges, the response is 206 with one range, or with several ranges as
+    /// `multipart/byteranges`. If no range is within the content, the status is 416. An invalid
+    /// range, or one whose `If-Range` has another tag or date, is ignored: the response is 200 with
+    /// all of the content.
     /// - Parameters:
     ///   - content: The content.
-    ///   - type: Its media type.
-    ///   - tag: Its entity tag, including quotes. A weak tag never satisfies `If-Range`.
-    ///   - lastModified: Its modification date, which `If-Range` may contain instead.
+    ///   - type: The media type of the content.
+    ///   - tag: The entity tag, including quotes. A weak tag never satisfies `If-Range`.
+    ///   - lastModified: The modification date, which `If-Range` may contain instead.
     /// - Returns: The answer.
     public static func ranges(
         of content: Data, type: MediaType = .octetStream, tag: String? = "\"v1\"",
@@ -85,10 +85,9 @@ private struct ByteRanges {
 
     private var items: [Item] = []
 
-    // A very long list is an attack on the server, so it is ignored too.
+    // A longer list is an attack on the server, so it is ignored.
     private static let limit = 64
 
-    /// Parses a field, or returns nil if it is not a set of byte ranges.
     init?(parsing text: String) {
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
         for piece in text.dropFirst(6).split(separator: ",") {
@@ -116,7 +115,6 @@ private struct ByteRanges {
         return Int(text) ?? .max
     }
 
-    /// Returns the ranges within content of a length, in order.
     func resolved(in length: Int) -> [Range<Int>] {
         items.compactMap { item in
             switch item {

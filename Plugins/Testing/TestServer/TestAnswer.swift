@@ -3,7 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The response of a ``TestServer`` to a request: a script of writes, waits and endings.
+/// The response of a ``TestServer`` to a request: a list of writes, waits and endings.
 public struct TestAnswer: Sendable {
     enum Step: Sendable {
         case write(Data)
@@ -11,7 +11,7 @@ public struct TestAnswer: Sendable {
         case wait(Duration)
         case endless(Data, every: Duration)
         case hold(TestHold)
-        /// With the bytes that followed the request's head.
+        /// The closure gets the bytes that followed the request's head.
         case serve(@Sendable (TestPeer, Data) -> Void)
         case close
         case reset
@@ -21,7 +21,6 @@ public struct TestAnswer: Sendable {
     var readsBody = true
     var sendsContinue = true
     var readingHold: TestHold?
-    /// Whether the response begins after the request's content.
     var followsContent = true
 
     init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
@@ -30,7 +29,7 @@ public struct TestAnswer: Sendable {
 
     // MARK: Whole responses
 
-    /// A response with a length.
+    /// A response with a `Content-Length`.
     public static func status(
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> TestAnswer {
@@ -43,17 +42,17 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 with text.
+    /// A response with the status 200 and text.
     public static func ok(text: String = "", headers: HTTPHeaders = [:]) -> TestAnswer {
         typed("text/plain; charset=utf-8", headers, Data(text.utf8))
     }
 
-    /// 200 with JSON.
+    /// A response with the status 200 and JSON.
     public static func ok(json: JSONValue, headers: HTTPHeaders = [:]) -> TestAnswer {
         typed("application/json", headers, json.data())
     }
 
-    /// 200 with bytes.
+    /// A response with the status 200 and bytes.
     public static func ok(
         data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
     ) -> TestAnswer { typed(type.description, headers, data) }
@@ -90,7 +89,7 @@ public struct TestAnswer: Sendable {
         TestAnswer { _ in [.write(head(status, headers)), .endless(chunk, every: interval)] }
     }
 
-    /// 200 with the request as JSON.
+    /// A response with the status 200 and the request as JSON.
     public static var echo: TestAnswer {
         TestAnswer { request in
             let content = request.echo.data()
@@ -147,9 +146,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A chunked 200.
-    ///
-    /// One chunk waits until a hold is opened.
+    /// A chunked response with the status 200, in which one chunk waits until a hold is opened.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - hold: Delays the chunk and those after it.
@@ -161,7 +158,7 @@ public struct TestAnswer: Sendable {
         let answer = chunked(chunks)
         return TestAnswer { request in
             var steps = answer.steps(for: request)
-            // After the head and the previous chunks.
+            // The wait comes after the head and the previous chunks.
             steps.insert(.hold(hold), at: min(index + 1, steps.count))
             return steps
         }
@@ -186,9 +183,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A 200 whose content is shorter than its declared length.
-    ///
-    /// Then the connection is closed.
+    /// A response with the status 200 that ends, with its connection, before its declared length.
     public static func short(declared: Int, sent: Data) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
@@ -198,9 +193,7 @@ public struct TestAnswer: Sendable {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }
 
-    /// Raw bytes.
-    ///
-    /// Then the connection is closed or stays open.
+    /// Raw bytes, after which the connection is closed or stays open.
     public static func raw(_ bytes: Data, closes: Bool = true) -> TestAnswer {
         TestAnswer { _ in closes ? [.write(bytes), .close] : [.write(bytes)] }
     }
@@ -227,10 +220,7 @@ public struct TestAnswer: Sendable {
         interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
     }
 
-    /// Returns the same response.
-    ///
-    /// Then the connection is closed without an announcement, so the client finds a dead
-    /// connection.
+    /// Returns the same response, after which the connection is closed without an announcement.
     public func thenClose() -> TestAnswer {
         changed { $0 + [.close] }
     }
@@ -260,24 +250,23 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// Returns the same response, but the request's content is not read.
+    /// Returns the same response without reading the request's content.
     public func withoutReading() -> TestAnswer {
         var copy = self
         copy.readsBody = false
         return copy
     }
 
-    /// Returns the same response, but `Expect: 100-continue` is not answered.
+    /// Returns the same response without an interim response to `Expect: 100-continue`.
     public func withoutContinue() -> TestAnswer {
         var copy = self
         copy.sendsContinue = false
         return copy
     }
 
-    /// Returns the same response.
+    /// Returns the same response, which waits for the hold after `Expect: 100-continue`.
     ///
-    /// After `Expect: 100-continue`, the content is requested and read only when a test opens the
-    /// hold.
+    /// The content is requested and read when a test opens the hold.
     public func reading(heldBy hold: TestHold) -> TestAnswer {
         var copy = self
         copy.readingHold = hold

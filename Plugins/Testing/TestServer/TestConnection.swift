@@ -4,7 +4,6 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// A connection of a ``TestServer``: reads requests and plays responses on its own thread.
 final class TestConnection: Sendable {
     private let socket: TestSocket
     private let isAborted = Atomic(false)
@@ -19,7 +18,6 @@ final class TestConnection: Sendable {
         socket.shutDown()
     }
 
-    /// Serves requests until one side closes the connection.
     func serve(number: Int, server: () -> TestServer?) {
         var buffer = Data()
         while !isAborted.load(ordering: .acquiring) {
@@ -27,8 +25,7 @@ final class TestConnection: Sendable {
                 var request = ReceivedRequest(head: head, connection: number),
                 let server = server()
             else { return }
-            // The response decides whether the content is read, so the response is selected first,
-            // by the head.
+            // The response is selected first, because it decides whether the content is read.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             let waits = request.headers[.expect] != nil
@@ -58,7 +55,7 @@ final class TestConnection: Sendable {
 
     private enum End {
         case done
-        /// The script closed the connection.
+        /// The response ended with the end of the connection.
         case closed
         /// The client closed the connection before the response was complete.
         case abandoned
@@ -195,12 +192,12 @@ final class TestConnection: Sendable {
 }
 
 extension TestAnswer {
-    /// A 101, and a connection on which a closure plays the server.
+    /// A 101, and a connection on which a closure acts as the server.
     /// - Parameters:
     ///   - name: The protocol of the connection after the switch.
     ///   - headers: The other header fields.
     ///   - first: Bytes that are sent directly after the head.
-    ///   - serve: Plays the server on the connection's thread. The connection ends with it.
+    ///   - serve: Acts as the server on the connection's thread; its return ends the connection.
     /// - Returns: The answer.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:], first: Data = Data(),
@@ -215,16 +212,14 @@ extension TestAnswer {
     }
 }
 
-/// The server's end of a connection that has switched to another protocol (``TestAnswer/upgrade(to:headers:first:_:)``).
+/// The server's end of a connection after ``TestAnswer/upgrade(to:headers:first:_:)``.
 public struct TestPeer: Sendable {
     let socket: TestSocket
 
     /// Waits for the next bytes; nil if the client has ended the connection or its side.
     public func read() -> Data? { socket.read() }
 
-    /// Writes all bytes.
-    ///
-    /// Returns whether the client has received them.
+    /// Writes all bytes; returns whether the client has received them.
     @discardableResult
     public func write(_ bytes: Data) -> Bool { socket.write(bytes) }
 }

@@ -6,7 +6,7 @@ public import TurnpikeCore
 
 /// An HTTP/1.1 server for tests on the loopback interface.
 ///
-/// Each path has scripted responses, and requests are recorded byte for byte.
+/// Each path has its own responses, and requests are recorded byte for byte.
 ///
 /// ```swift
 /// let server = try TestServer()
@@ -17,8 +17,8 @@ public import TurnpikeCore
 /// #expect(server.requests(to: "/flaky").count == 3)
 /// ```
 ///
-/// It listens on 127.0.0.1 on a port that the system chooses. It keeps connections alive, and uses
-/// one thread for each connection. It trusts its clients, so use it only in tests.
+/// The server listens on 127.0.0.1 on a port that the system chooses. It keeps connections alive,
+/// and uses one thread for each connection. It trusts its clients, so use it only in tests.
 public final class TestServer: Sendable {
     private struct Route {
         var answers: [TestAnswer]
@@ -40,7 +40,7 @@ public final class TestServer: Sendable {
         var isStopped = false
     }
 
-    /// The events on the server so far.
+    /// The numbers of events on the server so far.
     public struct Counts: Sendable, Hashable {
         /// The requests whose head has arrived.
         public let requests: Int
@@ -48,13 +48,13 @@ public final class TestServer: Sendable {
         public let accepted: Int
         /// The connections that are currently open.
         public let open: Int
-        /// The most connections that were open at the same time.
+        /// The maximum number of connections that were open at the same time.
         public let peak: Int
         /// The responses during which the client closed the connection.
         public let abandoned: Int
         /// The requests whose head has arrived and whose response is not complete.
         public let inFlight: Int
-        /// The most requests that were in flight at the same time.
+        /// The maximum number of requests that were in flight at the same time.
         public let peakInFlight: Int
     }
 
@@ -88,16 +88,12 @@ public final class TestServer: Sendable {
     /// The server's address as a client's base URL.
     public var target: Target { Target(url) }
 
-    /// Sets the responses for a path.
-    ///
-    /// Each request gets the next response. The last response is repeated.
+    /// Sets the responses for a path: one for each request, and the last response for all others.
     public func route(_ path: String, _ answers: TestAnswer...) {
         state.withLock { $0.routes[path] = Route(answers: answers) }
     }
 
-    /// Sets the response for paths without a route.
-    ///
-    /// The default is 404.
+    /// Sets the response for paths without a route, which is 404 by default.
     public func fallback(_ answer: TestAnswer) { state.withLock { $0.fallback = answer } }
 
     /// Closes all connections and stops listening.
@@ -112,9 +108,7 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests in order.
-    ///
-    /// A request is added when it is answered.
+    /// The received requests in order; a request is added before its response is sent.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.
@@ -122,7 +116,7 @@ public final class TestServer: Sendable {
         requests.filter { $0.path == path }
     }
 
-    /// The events so far.
+    /// The numbers of events so far.
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
     /// Waits until a condition on the counts holds, or the task is cancelled.
@@ -136,7 +130,7 @@ public final class TestServer: Sendable {
         try await wait(limit, for: "a condition on the counts of a server", condition)
     }
 
-    /// Waits until the heads of at least a number of requests have arrived, or the task is cancelled.
+    /// Waits until the heads of at least `count` requests have arrived, or the task is cancelled.
     /// - Parameters:
     ///   - count: The number of requests.
     ///   - limit: The longest wait, in real time.
@@ -194,7 +188,6 @@ public final class TestServer: Sendable {
         update { $0.connections[number] = nil }
     }
 
-    /// Counts a request when its head has arrived.
     func didReceiveHead() { update(Self.count) }
 
     private static func count(_ state: inout State) {
@@ -203,9 +196,7 @@ public final class TestServer: Sendable {
         state.peakInFlight = max(state.peakInFlight, state.inFlight)
     }
 
-    /// Records a request and selects its response.
-    ///
-    /// If the request was not counted at its head, it is counted at the same moment.
+    /// Records a request and selects its response; counts the request if its head was not counted.
     func answer(to request: ReceivedRequest, isCounted: Bool) -> TestAnswer {
         var answer = TestAnswer.status(404)
         update { state in
@@ -217,7 +208,6 @@ public final class TestServer: Sendable {
         return answer
     }
 
-    /// Returns the response that the next request for a path gets.
     func nextAnswer(for path: String) -> TestAnswer {
         state.withLock { Self.nextAnswer(for: path, $0) }
     }
@@ -247,7 +237,7 @@ public final class TestHold: Sendable {
     /// Creates a closed hold.
     public init() {}
 
-    /// Releases the waiting response and all later ones.
+    /// Releases the waiting response and all later responses.
     public func open() { opened.store(true, ordering: .releasing) }
 
     var isOpen: Bool { opened.load(ordering: .acquiring) }

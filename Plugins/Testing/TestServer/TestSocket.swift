@@ -21,7 +21,6 @@ private let peek = MSG_PEEK
 private let notWaiting = MSG_DONTWAIT
 #endif
 
-/// A blocking TCP socket on loopback.
 final class TestSocket: Sendable {
     private let descriptor: CInt
     // Locked while the descriptor is shut down or closed. Otherwise the call could affect another
@@ -51,7 +50,7 @@ final class TestSocket: Sendable {
         return socket
     }
 
-    // Child processes must not inherit a socket: they would keep the connection open.
+    // Child processes must not inherit a socket, because they would keep the connection open.
     private static func makeSocket() -> CInt {
         closedInChildren(socket(AF_INET, streamSocket, 0))
     }
@@ -98,8 +97,7 @@ final class TestSocket: Sendable {
         return descriptor
     }
 
-    /// Returns the next bytes, or nil if the peer has closed the connection or no bytes came before
-    /// the deadline.
+    /// Returns the next bytes; nil at the end of the connection or at the deadline.
     func read(before deadline: ContinuousClock.Instant? = nil) -> Data? {
         let flags = deadline == nil ? 0 : notWaiting
         var chunk = Data(count: 65_536)
@@ -113,10 +111,7 @@ final class TestSocket: Sendable {
         }
     }
 
-    /// Writes all bytes.
-    ///
-    /// Returns false if the peer has closed the connection, or has not accepted all bytes before
-    /// the deadline.
+    /// Writes all bytes; returns false if the peer closes first, or the deadline passes.
     func write(_ data: Data, before deadline: ContinuousClock.Instant? = nil) -> Bool {
         let flags = deadline == nil ? noSignal : noSignal | notWaiting
         return unsafe data.withUnsafeBytes { bytes in
@@ -142,14 +137,12 @@ final class TestSocket: Sendable {
     private static let hangup: Int16 = 0
     #endif
 
-    /// Waits for a time, or until the peer has closed the connection.
-    ///
-    /// Returns whether the peer has closed it.
+    /// Waits for a time; returns whether the peer has closed the connection.
     func peerIsGone(within duration: Duration) -> Bool {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
-        // The events are checked before the peek, which cannot see an end after unread bytes.
+        // The peek cannot see an end after unread bytes, so the events are checked first.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peek | notWaiting)
@@ -159,8 +152,7 @@ final class TestSocket: Sendable {
         return false
     }
 
-    // Waits until the socket is readable or writable, or has failed. Returns whether that happened
-    // before the deadline.
+    // Waits until the socket is readable, writable or broken; returns false after the deadline.
     private func waits(for event: CInt, before deadline: ContinuousClock.Instant) -> Bool {
         while true {
             let rest = (deadline - ContinuousClock.now) / .milliseconds(1)
@@ -173,7 +165,6 @@ final class TestSocket: Sendable {
         }
     }
 
-    /// Makes the next close send a TCP reset.
     func resetOnClose() {
         var now = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(

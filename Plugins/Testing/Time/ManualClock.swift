@@ -18,10 +18,10 @@ public import TurnpikeSupport
 /// ``advance(by:)`` runs the due handlers in order. Each handler sees the time for which it was
 /// scheduled.
 ///
-/// A call has a timer for each of its time limits, from its beginning on. If a test waits for any
-/// timer and then moves the clock, it may be too early for the timer that it needs. Then it waits
-/// forever. So name the timer (``waitForTimer(in:limit:)``), or let a ``Simulation`` move its
-/// clock. A wait of this clock ends after 10 seconds of real time, and names the existing timers.
+/// A call has a timer for each of its time limits, from its beginning on. So if a test waits for
+/// any timer, it may advance the clock before the right timer exists, and then wait forever. Name
+/// the timer (``waitForTimer(in:limit:)``), or use a ``Simulation``. A wait of this clock ends
+/// after 10 seconds of real time, and its error names the existing timers.
 public final class ManualClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -30,9 +30,6 @@ public final class ManualClock: TimeSource {
         var waiters = Waiters<Timers>()
     }
 
-    /// The facts that waiting tests check.
-    ///
-    /// Counting timers does not inspect each one.
     private struct Timers {
         let heap: TimerHeap
         let now: MonotonicInstant
@@ -78,7 +75,7 @@ public final class ManualClock: TimeSource {
     public func advance(by duration: Duration) {
         let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
         while let handler = takeNext(until: end) { handler() }
-        // The remaining time of other timers has changed, and a test may wait for that.
+        // The remaining time of other timers has changed, and a test may wait for that time.
         let ready = state.withLock { state in
             Self.move(&state, to: end)
             return Self.takeReady(&state)
@@ -86,7 +83,7 @@ public final class ManualClock: TimeSource {
         ready.settle()
     }
 
-    /// Advances the clock to the next timer and runs it.
+    /// Advances the clock to the next timer and runs its handler.
     /// - Returns: Whether there was a timer.
     @discardableResult
     public func advanceToNextTimer() -> Bool {
@@ -100,22 +97,22 @@ public final class ManualClock: TimeSource {
     /// All timers count, also those of time limits. ``waitForTimer(in:limit:)`` is more precise.
     /// - Parameters:
     ///   - count: The number of timers.
-    ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the
-    ///     test does not count.
-    /// - Throws: ``WaitExpired`` after the limit. It names the existing timers.
+    ///   - limit: The longest wait, in real time without the time in which a busy machine does not
+    ///     run the test.
+    /// - Throws: ``WaitExpired`` after the limit, with the existing timers.
     public func waitForTimers(_ count: Int, limit: Duration = .seconds(10)) async throws {
         try await wait(upTo: limit, for: Self.timers(count)) { $0.heap.count >= count }
     }
 
     /// Waits until a timer is scheduled for exactly this duration, or the task is cancelled.
     ///
-    /// The method waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer
-    /// that will be cancelled soon.
+    /// ``waitForTimers(_:limit:)`` is less precise: it also counts a timer that will soon be
+    /// cancelled.
     /// - Parameters:
     ///   - duration: The time until the timer is due, by this clock.
-    ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the
-    ///     test does not count.
-    /// - Throws: ``WaitExpired`` after the limit. It names the existing timers.
+    ///   - limit: The longest wait, in real time without the time in which a busy machine does not
+    ///     run the test.
+    /// - Throws: ``WaitExpired`` after the limit, with the existing timers.
     public func waitForTimer(
         in duration: Duration, limit: Duration = .seconds(10)
     ) async throws {
@@ -134,7 +131,6 @@ public final class ManualClock: TimeSource {
             leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
     }
 
-    // The existing timers, with the time until each is due.
     private var present: String {
         let (now, dues) = state.withLock { ($0.now, $0.heap.dues.sorted()) }
         if dues.isEmpty { return "no timers" }

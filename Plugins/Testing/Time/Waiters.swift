@@ -3,25 +3,21 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The error of a test that has waited too long.
-///
-/// Its description says what the test waited for. So the test fails instead of hanging.
+/// The error of a test that has waited too long, with the condition in its description.
 public struct WaitExpired: Error, Sendable, CustomStringConvertible {
-    /// What the test waited for, and for how long.
+    /// The condition and the time of the wait.
     public let description: String
 
     /// Creates an error.
     /// - Parameters:
     ///   - limit: How long the test waited.
-    ///   - what: What the test waited for.
+    ///   - what: The condition for which the test waited.
     public init(after limit: Duration, for what: String) {
         description = "waited \(limit.text) for \(what)"
     }
 }
 
-/// Waiters for conditions on changing facts.
-///
-/// The lock of these facts protects them.
+/// Waiters for conditions on changing facts; the lock of these facts protects the waiters.
 struct Waiters<Facts> {
     /// Settled when the condition holds or the waiter is cancelled.
     typealias Moment = OneShot<Void>
@@ -40,7 +36,7 @@ struct Waiters<Facts> {
         return moment
     }
 
-    /// Removes the waiters whose conditions hold and returns them, to be settled outside the lock.
+    /// Removes the waiters whose conditions hold; the caller settles them outside the lock.
     mutating func takeReady(_ facts: Facts) -> [Moment] {
         var ready: [Moment] = []
         entries.removeAll { entry in
@@ -51,17 +47,15 @@ struct Waiters<Facts> {
         return ready
     }
 
-    /// Removes a waiter that no longer waits.
     mutating func remove(_ moment: Moment) { entries.removeAll { $0.moment === moment } }
 }
 
 extension OneShot<Void> {
     /// Waits until the moment is settled, or throws ``WaitExpired`` after a limit of real time.
     ///
-    /// A cancelled task runs the closure `leave` and then settles the moment.
-    ///
-    /// The limit passes in ten parts. Each part ends after all ready tasks had a turn. So time does
-    /// not count while the machine stands still, or is too busy to run them.
+    /// A cancelled task runs the closure `leave` and then settles the moment. The limit consists of
+    /// ten parts, and each part ends after all ready tasks had a turn. So the time of a suspended
+    /// or overloaded machine does not count.
     func wait(
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void

@@ -15,17 +15,16 @@ import TurnpikeSupport
 /// print(server.url)  // http://127.0.0.1:40123/9f2c…/
 /// ```
 ///
-/// Other machines cannot read the traces: the server listens only on loopback, at a port that the
-/// system chooses. Its address has a random token of 128 bits, and any other path is a 404, so
-/// other users of the machine learn nothing. A request whose `Host` is not loopback is refused.
-/// This also stops a site that points its name to 127.0.0.1 (DNS rebinding). Traces contain no
-/// secrets of their own, but they show which servers a program connects to. So start the server
-/// only if a developer asks for it.
+/// Other machines cannot read the traces, because the server listens only on loopback, at a port
+/// that the system chooses. The path has a random token of 128 bits, and any other path is a 404,
+/// so other users of the machine learn nothing. A request whose `Host` is not loopback is refused,
+/// which stops a site that points its name to 127.0.0.1 (DNS rebinding). Traces contain no secrets,
+/// but they show the servers to which a program connects. So start the server only on a developer's
+/// demand.
 ///
-/// Without a viewer, it uses one thread. Clients are limited: a head may have 16 KiB, and a
-/// connection has one request and ten seconds, including the reading of the response. At most eight
-/// connections are open. A ninth connection replaces the oldest one that has not sent its request,
-/// or else the oldest one. So idle connections block nobody.
+/// Without a viewer, the server uses one thread. A request head may have 16 KiB. A connection has
+/// one request and ten seconds. At most eight connections are open. A ninth connection replaces the
+/// oldest connection without a request, or else the oldest connection.
 public final class TraceServer: Sendable {
     private struct State {
         // The connections in the order of their arrival.
@@ -75,18 +74,14 @@ public final class TraceServer: Sendable {
 
     deinit { stop() }
 
-    /// The address of the page, with its token.
-    ///
-    /// Anyone who has it can read the traces.
+    /// The address of the page, with its token, which lets anyone read the traces.
     public var url: URL {
         URL(string: "http://127.0.0.1:\(port)/\(token)/") ?? URL(filePath: "/")
     }
 
-    /// Closes all connections and stops listening.
+    /// Closes all connections and stops listening; a second call does nothing.
     ///
     /// An open page keeps the traces that it has shown.
-    ///
-    /// A second call does nothing.
     public func stop() {
         let connections = state.withLock { state in
             state.isStopped = true
@@ -103,7 +98,7 @@ public final class TraceServer: Sendable {
             guard !state.isStopped else { return nil }
             if state.connections.count >= Self.maxConnections {
                 let place = state.connections.firstIndex { !$0.hasAsked } ?? 0
-                // The thread of the socket wakes up and closes it.
+                // The thread of the socket wakes up and closes the socket.
                 state.connections.remove(at: place).socket.shutDown()
             }
             state.count += 1
@@ -176,7 +171,7 @@ public final class TraceServer: Sendable {
             return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
         case Self.source:
             let traces = store.traces
-            // Hash values belong to one process, as the token does.
+            // Hash values are valid in one process, like the token.
             let tag = "\"\(UInt64(bitPattern: Int64(traces.hashValue)).hexadecimal)\""
             // The page already has these traces (RFC 9110 §13.1.2).
             if request.headers["If-None-Match"] == tag { return TraceAnswer(unchanged: tag).data }
@@ -192,7 +187,7 @@ public final class TraceServer: Sendable {
         ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host?.lowercased())
     }
 
-    // Takes the same time, wherever the first difference is.
+    // The time of the comparison does not depend on the first difference.
     private func isToken(_ given: [UInt8]) -> Bool {
         let token = Array(token.utf8)
         guard given.count == token.count else { return false }
@@ -200,9 +195,7 @@ public final class TraceServer: Sendable {
     }
 }
 
-/// A response of the server.
-///
-/// Then the connection is closed.
+/// A response of the server, after which the connection is closed.
 private struct TraceAnswer {
     private let status: String
     private let content: Data
