@@ -5,7 +5,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// One pass of a request through the cache.
+/// One request in the cache.
 struct CacheCall: Sendable {
     let request: Request
     let keys: CacheKeys
@@ -48,12 +48,9 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
-    /// Finds the entry that answers the request, fresh or stale.
-    ///
-    /// A store fault counts as a miss.
-    ///
-    /// An entry from the future was stored while a clock was ahead. Such an entry must not hide
-    /// entries that were stored later.
+    // Finds the entry that answers the request, fresh or stale. A store error counts as a miss.
+    // An entry from the future was stored while a clock was ahead. Such an entry must not hide
+    // entries that were stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -81,7 +78,6 @@ struct CacheCall: Sendable {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
 
-    /// Sends the request, and stores the response.
     private func fetch(_ reason: CacheOutcome, _ claim: Claim? = nil) async throws -> Response {
         guard request.method == .get else { return try await forward(reason) }
         let mark = begin()
@@ -100,10 +96,8 @@ struct CacheCall: Sendable {
         return marked(response, reason, isStored: false)
     }
 
-    /// Begins an exchange whose response may be stored.
     func begin() -> Recordings.Mark { state.recordings.begin(keys.all, at: date) }
 
-    /// Sends a request, and returns its response or its error.
     func outcome(of request: Request, _ inner: Context) async -> Outcome {
         do {
             let response = try await next(request, context: inner)
@@ -122,7 +116,7 @@ struct CacheCall: Sendable {
         return response
     }
 
-    /// Adds the actions of the cache to a response from the origin.
+    /// Adds `Cache-Status` to a response from the origin.
     func marked(
         _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool,
         isCollapsed: Bool = false
@@ -136,7 +130,7 @@ struct CacheCall: Sendable {
     }
 }
 
-/// The condition of one look-up, which records whether it met variants that do not match.
+/// The condition of one look-up; records whether the look-up met variants that do not match.
 final class LookUp: Sendable {
     private let keys: CacheKeys
     private let headers: HTTPHeaders
@@ -160,7 +154,6 @@ final class LookUp: Sendable {
 }
 
 extension ResponseHead {
-    /// The head with other header fields.
     func replacing(headers: HTTPHeaders) -> ResponseHead {
         var head = self
         head.headers = headers
@@ -169,8 +162,8 @@ extension ResponseHead {
 }
 
 extension CacheCall {
-    /// Sends a request that may change its target, and removes the stored responses of the target
-    /// (RFC 9111 §4.4).
+    /// Sends a request that may change its target, and removes the target's stored responses (RFC
+    /// 9111 §4.4).
     func change() async throws -> Response {
         // Only the response to a POST may be stored.
         let mark = request.method == .post && keys.isStorable ? begin() : nil

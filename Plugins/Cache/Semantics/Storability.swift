@@ -25,9 +25,10 @@ enum Storability {
         guard status.code >= 200, status.code < 600, status != .partialContent,
             status != .notModified
         else { return false }
-        // These statuses answer a condition of this one request: its range or its precondition.
+        // These statuses answer the range or the precondition of one request.
         if status == 416 || status == 412 { return false }
-        // A 500 is an accident. The freshness in its head belongs to the response that failed.
+        // A 500 is an accident. The freshness fields in its head belong to the response that
+        // failed.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }
@@ -61,8 +62,8 @@ enum Storability {
         .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection",
     ]
 
-    // A cookie with a path or a domain concerns more than this response, and was meant for the jar,
-    // once. A cookie without them is part of the response, and §3.1 keeps it.
+    // A cookie with a path or a domain concerns more than this response, and is meant for the
+    // cookie jar once. Any other cookie is part of the response, and §3.1 requires to store it.
     private static func isOwnCookie(_ line: String) -> Bool {
         !line.split(separator: ";").dropFirst().contains { attribute in
             let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()

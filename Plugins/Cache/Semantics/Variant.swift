@@ -9,8 +9,8 @@ public struct Variant: Hashable, Sendable {
     public struct Field: Hashable, Sendable {
         /// The name in lower case.
         public let name: String
-        /// The normalised value, or a digest if it is secret or long; nil if the request had no
-        /// such field.
+        /// The normalised value, or a digest if the value is secret or long; nil if the request had
+        /// no such field.
         public let value: String?
 
         /// Creates a field.
@@ -34,11 +34,11 @@ public struct Variant: Hashable, Sendable {
     /// Creates a variant from fields.
     public init(fields: [Field]) { self.fields = fields }
 
-    /// Creates the variant of a response; nil if no request could match (`*`), or if its `Vary` is
-    /// malformed or too long.
+    /// Creates the variant of a response.
     ///
     /// If a transport left content coded, the variant includes `Accept-Encoding`, whatever `Vary`
-    /// says. Only a caller who asked for that coding can read the content.
+    /// names: only callers who accept that coding can read the content. The result is nil if no
+    /// request could match (`*`), or if `Vary` is malformed or too long.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
         var names: Set<String> = []
         for field in response where field.name == .vary {
@@ -70,7 +70,7 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    // The language with the highest weight; nil if several languages have it.
+    // The language with the highest weight; nil if several languages have the highest weight.
     private static func favourite(_ text: String) -> String? {
         var best: (language: String, weight: Double)?
         var isTied = false
