@@ -21,7 +21,7 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
-    /// Runs a closure on a thread of its own with a stack of some bytes.
+    /// Runs a closure on a thread of its own, with a stack of this many bytes.
     static func startThread(stack: Int, _ run: @escaping @Sendable () -> Void) throws {
         let context = unsafe Unmanaged.passRetained(Work(run: run)).toOpaque()
         let isStarted = unsafe tpc_start_thread(
@@ -41,7 +41,7 @@ import TurnpikeCore
         init(run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Tells figures what the connections do, from now on and for as long as the loop exists.
+    /// Reports the connections to the figures, from now on until the loop ends.
     func watch(_ figures: ConnectionFigures) {
         var watcher = unsafe figures.watcher
         unsafe tpc_loop_watch(pointer, &watcher)
@@ -49,34 +49,32 @@ import TurnpikeCore
 
     /// A descriptor that becomes readable when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
-    /// Waits once, among others, for a descriptor to be readable or writable.
-    /// - Returns: Whether the system does.
+    // Waits once for a descriptor to be readable or writable. Returns false if the system cannot
+    // wait for it.
     func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
         unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
     }
-    /// Returns a descriptor that the last wait has found, and whether it can be read from and written to.
+    /// Returns a descriptor of the last wait, and whether it can be read from and written to.
     func found(_ index: Int) -> (descriptor: Int32, canRead: Bool, canWrite: Bool)? {
         var sides: Int32 = 0
         let descriptor = unsafe tpc_loop_found(pointer, Int32(index), &sides)
         return descriptor < 0 ? nil : (descriptor, sides & 1 != 0, sides & 2 != 0)
     }
-    /// Frees what it waits with, once nothing waits for it any more.
+    /// Frees the poller, after the last wait.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wakeup or the timeout.
-    ///
-    /// Polls briefly before, if that may pay off.
+    // Waits for sockets, a wake-up or the timeout. Polls briefly first, if polling may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func waitForWakeup(_ milliseconds: Int32) {
         unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)
     }
     /// Whether recent responses came so soon that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
-    /// Polls the sockets briefly, and lets libcurl act on the events.
+    /// Polls the sockets briefly, and lets libcurl handle the events.
     func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
@@ -93,7 +91,6 @@ import TurnpikeCore
     /// Returns whether an address was refused, so that connecting transfers need a nudge.
     func takeRefusal() -> Bool { unsafe tpc_loop_take_refusal(pointer) }
 
-    /// Returns the next transfer that has news, or nil.
     func nextReady() -> CurlHandle? {
         unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }
     }

@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.
-    /// - Parameter environment: The variables that name proxies, for a file that uses the
-    ///   environment's proxies.
+    /// - Parameter environment: The variables that name proxies, if a file uses the environment's
+    ///   proxies.
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
