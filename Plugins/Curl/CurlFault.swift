@@ -63,7 +63,7 @@ enum CurlFault {
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
     }
 
-    /// The error for content whose end is the end of a connection that was cut.
+    /// The error for content without a length whose connection was cut.
     static var wasCut: ClientError {
         ClientError(
             .incomplete, "the TLS connection was cut before the server said that the body ended",
@@ -188,7 +188,8 @@ enum CurlFault {
             return Kind(.connection, what)
         case 3:
             return Kind(.invalidRequest, "libcurl does not accept this URL")
-        // For a certificate or key that cannot be used, 8.18 reports 43, and 8.14 reports 58.
+        // For a certificate or key that cannot be used, libcurl 8.18 reports 43, and 8.14 reports
+        // 58.
         case 43 where circumstances.phase == .connecting:
             return Kind(.tls, tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
@@ -213,7 +214,7 @@ enum CurlFault {
             return Kind(.incomplete, "the connection was closed before the body's end")
         case 27 where circumstances.sends > 0:
             return Kind(.tooLarge, "a line of the response's header is too long")
-        // 8.14 reports this code for a long line, and for more than 5000 lines.
+        // libcurl 8.14 reports this code for a long line, and for more than 5000 lines.
         case 100 where circumstances.sends > 0:
             return Kind(.tooLarge, "the response's header section is too large")
         case 61 where has(text, "transfer-encoding"): return coded
@@ -221,7 +222,7 @@ enum CurlFault {
             return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
         // With HTTP/2, this code means that libcurl itself closed the connection. If the peer
-        // closes it, libcurl reports other codes.
+        // closes the connection, libcurl reports other codes.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
@@ -262,7 +263,7 @@ enum CurlFault {
         Kind(.incomplete, "the connection was lost before the body's end")
     }
 
-    // 8.14 refuses the field before `CurlHead` sees the field; `CurlHead` refuses it too.
+    // libcurl 8.14 refuses the field before `CurlHead` does.
     private static var coded: Kind {
         Kind(.decompression, "the response has a transfer coding not asked for")
     }

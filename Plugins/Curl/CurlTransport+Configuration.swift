@@ -6,7 +6,7 @@ extension CurlTransport {
     /// The settings of a ``CurlTransport``.
     ///
     /// By default, the transport reads no settings from the environment, no `.netrc`, and no
-    /// certificates but the system's. It uses no proxy; ``proxy`` can change that.
+    /// certificates but the system's. Unless ``proxy`` names a proxy, the transport uses none.
     public struct Configuration: Sendable {
         /// The number of event loops.
         ///

@@ -43,7 +43,7 @@ final class CurlUpload: @unchecked Sendable {
         }
     }
 
-    // Begins to read the content. `onReady` runs when libcurl can read again.
+    // Begins to read the content. `onReady` runs when libcurl can read more content.
     func start(_ onReady: @escaping @Sendable () -> Void) {
         guard let reader = reader.take() else { return }
         self.onReady = onReady

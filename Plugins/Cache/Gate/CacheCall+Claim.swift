@@ -93,7 +93,6 @@ extension CacheCall {
 // The misses of this process. For each key, one call claims the request in the store.
 final class Claims: Sendable {
     enum End: Sendable {
-        /// The response can be found.
         case stored
         /// There is no response for the other calls, which then send their own requests.
         case notStored

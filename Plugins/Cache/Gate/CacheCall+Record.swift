@@ -188,7 +188,6 @@ final class Recording: ResponseBodySource {
 
     var arrival: ResponseBodyArrival { body.arrival }
 
-    // Trailers are not stored.
     var trailers: HTTPHeaders { body.trailers }
 
     var encodedBytes: Int64? { body.encodedBytes }

@@ -8,7 +8,6 @@ import TurnpikeSupport
 /// An entry that the origin has confirmed.
 struct Validation: Sendable {
     let entry: CacheEntry
-    /// The `Set-Cookie` lines of the confirmation.
     var cookies: [String] = []
 }
 
@@ -180,7 +179,7 @@ extension CacheCall {
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
-        // An inner validator may have turned the confirmation into an error.
+        // An inner validator may have turned the 304 into an error.
         if let head = outcome.head { await learn(from: head, entry, mark) }
         guard let response = outcome.response else {
             await forgetIfGone(entry, outcome, context)

@@ -5,7 +5,6 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// One request in the cache.
 struct CacheCall: Sendable {
     let request: Request
     let keys: CacheKeys
@@ -89,7 +88,6 @@ struct CacheCall: Sendable {
         return marked(recorded, reason, isStored: isStored)
     }
 
-    /// Sends the request, and stores nothing.
     private func forward(_ reason: CacheOutcome) async throws -> Response {
         let response = try await next(request)
         state.counts.add(reason)

@@ -2,15 +2,11 @@
 
 import TurnpikeCore
 
-/// How the cache answered or forwarded one request.
 enum CacheOutcome: String, CaseIterable {
-    /// A fresh entry answered.
     case hit
-    /// A stale entry answered.
     case staleHit = "stale_hit"
-    /// An entry answered after the origin confirmed it.
+    /// An entry answered after the origin confirmed the entry.
     case validated
-    /// No entry matched the URL.
     case miss
     /// Entries exist for the URL, but their `Vary` does not match the request's fields.
     case variantMiss = "variant_miss"
@@ -18,7 +14,7 @@ enum CacheOutcome: String, CaseIterable {
     case stale
     /// The request does not accept the entry.
     case refused
-    /// The store was neither searched nor changed.
+    /// The call did not use the store.
     case bypass
     case method
 

@@ -26,7 +26,6 @@ struct CacheIdentity: Sendable {
         case person, credential, everybody
     }
 
-    /// The partition of all callers.
     let everybody: String
     /// The partition of the credential; nil for a request without a credential.
     let credential: String?
@@ -85,7 +84,6 @@ struct CacheIdentity: Sendable {
     }
 }
 
-/// The part of a store that a cache uses.
 enum CachePartition {
     /// Each client has its own part if a gate or the transport may prove its identity. Otherwise
     /// all share one.

@@ -96,7 +96,6 @@ enum Digest {
 struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
-    // nil if there is no credential.
     private let credential: CacheKey?
     // nil if the credential alone identifies the person, or if nothing does.
     private let person: CacheKey?

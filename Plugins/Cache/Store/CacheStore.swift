@@ -59,7 +59,7 @@ public protocol CacheStore: Sendable {
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
         -> Int
 
-    /// Lists all entries, in no particular order. No call waits for the list.
+    /// Lists all entries, in no particular order. Calls never list entries.
     func list() async throws -> [CacheListing]
 
     /// The most memory and disk space for storing one response, without its head; nil if unknown.

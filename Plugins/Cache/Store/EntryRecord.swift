@@ -6,9 +6,9 @@ public import Foundation
 ///
 /// The content comes first, so that a store can use it without a copy. The head follows, then a
 /// closing of ``closingBytes`` bytes with the lengths and checksums of both. Truncated or damaged
-/// bytes, or bytes of another format version, are not a record. A record that is known by its
-/// checksums is not read again, so its head may be damaged. The checksums detect accidents. They do
-/// not protect against a person who can write to the store.
+/// bytes, or bytes of another format version, are not a record. A record with known checksums is
+/// not read again, so its head may be damaged. The checksums detect accidents. The checksums do not
+/// protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse

@@ -25,9 +25,9 @@ public final class TieredStore: CacheStore {
     /// - Parameters:
     ///   - front: The small store.
     ///   - back: The large store.
-    ///   - frontLifetime: How long the front may serve an entry before it asks the back again; with
-    ///     zero, each look-up asks the back. By default one second if the back is shared, otherwise
-    ///     unlimited.
+    ///   - frontLifetime: How long the front may serve an entry before the store asks the back
+    ///     again; with zero, each look-up asks the back. By default one second if the back is
+    ///     shared, otherwise unlimited.
     ///   - timeSource: The clock for `frontLifetime`.
     public init(
         _ front: any CacheStore, _ back: any CacheStore, frontLifetime: Duration? = nil,
@@ -173,7 +173,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// How much both stores contain.
+    /// The number and the bytes of the entries in both stores.
     ///
     /// An entry in both stores counts once, but its bytes count twice.
     public var usage: CacheUsage {

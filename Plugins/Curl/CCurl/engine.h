@@ -38,14 +38,14 @@ typedef struct {
 } tpc_poller;
 
 typedef enum {
-    // Not opened by `open_socket`: a descriptor of a resolver, or none at all.
+    // `open_socket` did not open the descriptor, or there is none.
     CONNECTION_NONE,
     // The connection has received no byte yet.
     CONNECTION_NEW,
     CONNECTION_USED,
     // libcurl keeps the connection for a later request.
     CONNECTION_IDLE,
-    // This code ended the connection, and libcurl has not noticed yet.
+    // The plugin ended the connection, and libcurl has not noticed yet.
     CONNECTION_ENDED,
 } connection_t;
 
@@ -121,7 +121,7 @@ typedef enum {
 } activity_t;
 
 typedef struct transfer {
-    // The part that Swift uses. It must be the first member.
+    // The part that Swift uses; must be the first member.
     tpc_transfer shown;
     tpc_loop *loop;
     CURL *easy;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What library.c and tls.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which is stable
-// since 7.80. The interface is written by hand, so no headers of libcurl are needed. It is a table of functions, because the
-// library is loaded at run time.
+// since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a table,
+// because the library is loaded at run time.
 
 #pragma once
 

@@ -160,8 +160,8 @@ static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     }
 }
 
-// A sleep adds as much as a poll if a poll would have paid off. The time starts at the last iteration, which may have sent the
-// request. Waking up takes about as long as a poll.
+// A sleep adds as much as a poll if a poll would have paid off. The time is counted from the last iteration, which may have
+// sent the request. Waking up takes about as long as a poll.
 static void account_for_sleep(tpc_poller *this, int64_t begin) {
     int64_t iteration_end = atomic_load_explicit(&this->iteration_end, memory_order_relaxed);
     if (tpc_nanoseconds() - (iteration_end > begin ? iteration_end : begin) < 2 * this->patience) account(this, true);

@@ -47,7 +47,7 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 // MARK: The target.
 //
 // libcurl gets the target exactly as it is to be sent (CURLOPT_REQUEST_TARGET), because libcurl's own target may differ from
-// the URL's. 8.14 drops an empty query, 8.5 does so to proxies, and 8.23 writes the digits of all escapes in capitals. So
+// the URL's. libcurl 8.14 drops an empty query, 8.5 drops the query for proxies, and 8.23 writes all escapes in capitals. So
 // libcurl needs only the origin of the URL.
 //
 // libcurl gets the origin also in parts (CURLOPT_CURLU), so that it does not parse and print the origin for each request. This
@@ -126,9 +126,9 @@ static void choose_target(transfer_t *this) {
 // (CURLOPT_ADDRESS_SCOPE) is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so
 // it separates these endpoints.
 //
-// 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1 connection to
-// another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound, requests to an
-// endpoint that is a host use HTTP/1.1, which shares no connection.
+// libcurl 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1
+// connection to another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound,
+// requests to an endpoint that is a host use HTTP/1.1, which shares no connection.
 
 static int set_route(transfer_t *this, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
@@ -196,12 +196,12 @@ static tpc_cause cause_of_repeat(transfer_t *this) {
 // Whatever the method, libcurl sends again if a reused connection gave no byte of a response, or if the server requires
 // HTTP/1.1. Only the client may send again, because the client counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417, libcurl would send again without Expect, and drop the content of the 417. That 417 is an ordinary response.
+    // After a 417, libcurl would send again without Expect, and drop the content of the 417. The 417 is an ordinary response.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
-// If a server ends the handshake of HTTP/3, 8.14 begins another handshake at once: 3,261 in three seconds, until the connect
-// timeout. A server that restarts needs only a few handshakes.
+// If a server ends the handshake of HTTP/3, libcurl 8.14 begins another handshake at once: 3,261 in three seconds, until the
+// connect timeout. A server that restarts needs only a few handshakes.
 enum { HANDSHAKES_LIMIT = 16 };
 
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {

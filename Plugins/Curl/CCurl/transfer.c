@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer is created once, and begins and ends for each request. It collects what it receives, and decides nothing. Uses
-// request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. A transfer collects the bytes of the response, and decides
+// nothing. Uses request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>
@@ -231,7 +231,7 @@ static void tell_ended(transfer_t *this) {
 }
 
 static void leave_loop(transfer_t *this) {
-    // 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
+    // libcurl 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) library_of(this)->easy_pause(this->easy, 0);
@@ -308,7 +308,8 @@ void tpc_transfer_nudge(tpc_transfer *transfer) {
 
 // MARK: The end of a transfer.
 
-// If libcurl notices the end of a reused connection while writing, or from an HTTP/2 error, it does not send again by itself.
+// If libcurl notices the end of a reused connection while writing, or from an HTTP/2 error, libcurl does not send the request
+// again.
 static bool met_dead_connection(const tpc_transfer *transfer, int result) {
     enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55, CURLE_HTTP3 = 95 };
     if (!transfer->is_reused || transfer->phase != TPC_PHASE_HEAD) return false;

@@ -63,7 +63,7 @@ long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room) {
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count) {
     size_t taken = 0;
     int code = library_of(whole(transfer))->easy_send(easy_of(transfer), bytes, count, &taken);
-    // 7.88 may also report success with no bytes taken.
+    // libcurl 7.88 may also report success with no bytes taken.
     return code == CURLE_AGAIN || (code == 0 && taken == 0) ? TPC_READ_WAIT : code == 0 ? (long)taken : TPC_READ_FAIL;
 }
 

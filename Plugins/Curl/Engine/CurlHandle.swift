@@ -110,7 +110,6 @@ import TurnpikeSupport
 
     /// Whether the request's address rule allowed none of the addresses.
     var lacksAllowedAddress: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_ADDRESS }
-    /// Whether the process has no file descriptors left.
     var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
     var times: CurlTimes {
@@ -262,17 +261,13 @@ extension CurlHandle {
         }
     }
 
-    /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
-    /// Whether the request was sent by HTTP/3.
     var isHTTP3: Bool { unsafe pointer.pointee.is_http3 }
-    /// Whether the connection may carry many requests at a time.
     var carriesMany: Bool { isHTTP2 || isHTTP3 }
     /// Whether the server has announced the end of the HTTP/2 connection (RFC 9113 §6.8).
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
     /// Whether the transfer failed and the server has certainly not acted on the last send.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
-    /// Whether the server requires HTTP/1.1 for the request.
     var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
     /// Whether the response came with all of its content, even if the request failed.
     ///
@@ -303,7 +298,6 @@ extension CurlHandle {
     var isUnwanted: Bool { carriesMany && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
-    /// Whether the head gives the length of the content.
     var hasLength: Bool { length >= 0 }
 
     /// Whether the request was written to a reused connection that ended before the first byte of a

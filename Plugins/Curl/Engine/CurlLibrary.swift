@@ -17,7 +17,6 @@ import TurnpikeCore
     let hasUnixSockets: Bool
     /// Whether this libcurl loses no response over HTTP/2.
     let isHTTP2Sound: Bool
-    /// Whether a handle can receive a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
 
     private init(_ pointer: OpaquePointer) {
@@ -104,8 +103,8 @@ import TurnpikeCore
         version >= 0x08_0E01 && tellsHTTP2
     }
 
-    // 7.84 to 8.0 append a folded line to the last field that the handle has received, even if that
-    // field belongs to an earlier response and is freed.
+    // libcurl 7.84 to 8.0 append a folded line to the last field that the handle has received, even
+    // if that field belongs to an earlier response and is freed.
     static func isHandleReuseSound(version: UInt32) -> Bool {
         !(0x07_5400..<0x08_0100).contains(version)
     }

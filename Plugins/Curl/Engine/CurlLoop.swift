@@ -74,7 +74,6 @@ import TurnpikeCore
     }
     /// Whether recent responses came so soon that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
-    /// Polls the sockets briefly, and lets libcurl handle the events.
     func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }

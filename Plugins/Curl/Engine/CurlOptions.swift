@@ -9,7 +9,7 @@ struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     let proxies: ProxyRoutes
-    /// Whether these requests use HTTP/3; with `.automatic`, all of them unless TCP is faster.
+    /// When HTTP/3 is used; `.automatic` means that TCP connects as well and may be faster.
     let http3: CurlTransport.HTTP3
     /// nil if libcurl itself reads the trust files.
     let trustFiles: TrustFiles?

@@ -18,9 +18,7 @@ struct CurlRequest: Sendable {
     // Each field line ends with NUL.
     private let fields: [UInt8]
 
-    /// Whether the request uses a new connection.
     let isFresh: Bool
-    /// Whether the request has `Expect: 100-continue`.
     let asksForConsent: Bool
     let hasTrailers: Bool
     let isSecure: Bool
@@ -44,7 +42,6 @@ struct CurlRequest: Sendable {
         (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
-        // HTTP/1.1 sends the trailers.
         isShareable = isSecure && !hasTrailers && route?.needsHTTP1 != true
         if method == .connect {
             throw ClientError(

@@ -12,7 +12,6 @@ struct CurlRoute: Sendable {
     // Checks each address. nil through a proxy, because the connection then goes to the proxy.
     private let rule: AddressRule?
     private let proxyTrait: Int
-    // libcurl's text for the target.
     private let line: String?
 
     /// Creates a route; nil if the request has neither a connect target nor an effective rule.

@@ -28,7 +28,8 @@ final class CurlTransfer: @unchecked Sendable {
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
     private var exchange: Exchange?
-    // The caller takes these times. If the caller was cancelled, an engine may still write them.
+    // The caller takes these times. If the caller was cancelled, an engine may still write the
+    // times.
     private let keptTimes = Mutex<CurlTimes?>(nil)
     // The engine owns the head until the exchange gets it; then only the caller uses it (`read`).
     private var head: Head?
@@ -138,7 +139,6 @@ extension CurlTransfer {
         return advance(.requestSent)
     }
 
-    /// Fails because there was no connection in time.
     func failLate() -> Actions {
         if let handle { keep(handle.times) }
         return advance(
@@ -149,7 +149,7 @@ extension CurlTransfer {
 
     // Releases the handle, and returns it and whether it can be reused. libcurl counts how often a
     // handle has met a dead connection, and fails after several. libcurl also remembers that a
-    // handle has sent trailers. In 8.18, a handle that was paused never connects again.
+    // handle has sent trailers. In libcurl 8.18, a handle that was paused never connects again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused

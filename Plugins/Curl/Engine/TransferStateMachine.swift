@@ -30,17 +30,15 @@ struct TransferStateMachine {
         case ended
     }
 
-    /// Whether libcurl reads from the connection.
     enum ReadState: Equatable {
         case flowing
         case paused
     }
 
-    /// How the end of the content is recognized.
     enum ContentEnd: Equatable {
-        /// libcurl reports success for the handle.
         case success
-        /// The TLS connection is closed. This is the end only if the server sent close_notify.
+        /// The TLS connection is closed. The content is complete only if the server sent
+        /// close_notify.
         case announcedEnd
         /// After this many more bytes. The request has `Expect: 100-continue`, and libcurl may not
         /// notice that the response is complete.
@@ -59,7 +57,6 @@ struct TransferStateMachine {
         case bytesCame(Int, rest: RequestRest)
         /// libcurl was told to pause, because enough bytes have arrived for one iteration.
         case bufferFilled
-        /// The reader of the response has enough for now.
         case readerHolds
         case readerWantsMore
         /// An address of the host refused a connection. The host may have other addresses.
@@ -90,7 +87,6 @@ struct TransferStateMachine {
         let canReopen: Bool
     }
 
-    /// The only version of HTTP that a server accepts.
     enum Version: Equatable {
         case http1
         case http2
@@ -119,22 +115,15 @@ struct TransferStateMachine {
         static let restart = Actions(rawValue: 1 << 1)
         /// Offer only the version that the server needs.
         static let useVersion = Actions(rawValue: 1 << 2)
-        /// Wait in the host's queue.
         static let enqueue = Actions(rawValue: 1 << 3)
         /// Take a handle, and let libcurl begin.
         static let begin = Actions(rawValue: 1 << 4)
-        /// Give the head to the caller.
         static let open = Actions(rawValue: 1 << 5)
-        /// Give the received bytes to the reader.
         static let deliver = Actions(rawValue: 1 << 6)
-        /// Report to the reader that the response is complete.
         static let finish = Actions(rawValue: 1 << 7)
-        /// Report an error to the caller or the reader.
         static let fail = Actions(rawValue: 1 << 8)
-        /// Make libcurl stop reading from the connection.
         static let pause = Actions(rawValue: 1 << 9)
         static let resume = Actions(rawValue: 1 << 10)
-        /// Make libcurl ask for the request's content again.
         static let resumeUpload = Actions(rawValue: 1 << 11)
         static let tryNextAddress = Actions(rawValue: 1 << 12)
         /// Release the handle, and keep it for another transfer if it can be reused.

@@ -73,7 +73,6 @@ extension CurlTransport {
     }
 }
 
-/// The engines that use one libcurl.
 struct CurlLane: Sendable {
     let options: CurlOptions
     let engines: [CurlEngine]

@@ -147,7 +147,6 @@ struct ConnectionTable {
         var ages: [Int64] = []
     }
 
-    /// The connections with the same labels.
     struct Group: Hashable {
         /// The origin of the request that opened a connection; nil for the groups above the limit.
         var origin: Origin?
@@ -157,7 +156,6 @@ struct ConnectionTable {
         var port = 0
     }
 
-    /// The address of a transfer in memory.
     typealias Transfer = UInt
 
     // A socket on which no request was sent yet.
@@ -213,7 +211,6 @@ struct ConnectionTable {
 
     // MARK: Events
 
-    /// Notes that libcurl has made a socket for a transfer.
     mutating func opening(
         _ descriptor: Int32, for transfer: Transfer, to address: String, _ port: Int, at now: Int64
     ) {
@@ -245,7 +242,6 @@ struct ConnectionTable {
         }
     }
 
-    /// Notes that libcurl waits for a socket on behalf of a transfer.
     mutating func waiting(_ transfer: Transfer, for descriptor: Int32) {
         if case .unknown? = places[transfer], connections[descriptor] != nil {
             join(transfer, descriptor)

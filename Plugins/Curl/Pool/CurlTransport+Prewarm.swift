@@ -156,7 +156,6 @@ private final class Batch: Sendable {
         }
     }
 
-    /// Notes that one transfer has failed.
     func skip() { arrive { _ in } }
 
     private func arrive(_ change: (inout State) -> Void) {

@@ -134,7 +134,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// While connecting: a descriptor that becomes readable, and the latest time to continue.
+    /// While the upgrade connects: the descriptor to wait for, and the latest time to continue.
     var wait: (descriptor: Int32, due: Int64) {
         state.withLock { state in
             switch state.life.state {
@@ -158,7 +158,6 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Continues to connect.
     func goOnOpening() {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
         guard present != .waiting else { return failIfLate(hadPlace: false) }
@@ -187,7 +186,6 @@ final class CurlUpgrade: UpgradedChannel {
         end(failing: CurlFault.noConnection(to: target, hadPlace: hadPlace))
     }
 
-    /// Continues when the socket is ready.
     func goOn(canRead: Bool, canWrite: Bool) {
         let (reader, sends, waits) = waits.withLock { waits in
             let before = waits

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Reads the response to a request for another protocol.
 struct UpgradeAnswer {
     private let channel: CurlUpgrade
     private var bytes = Data()
@@ -58,7 +57,6 @@ struct UpgradeAnswer {
                 throw CurlHead.broken("a chunk is longer than its size")
             }
         }
-        // Trailer fields are not used.
         while try await !line().isEmpty {}
         return content
     }

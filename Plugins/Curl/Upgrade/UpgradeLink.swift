@@ -89,7 +89,7 @@ struct UpgradeLink: @unchecked Sendable {
 
     // MARK: Once it is connected
 
-    /// Returns bytes; an empty value at the end.
+    /// Returns empty data at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
         let room = UnsafeMutableRawPointer.allocate(byteCount: maxBytes, alignment: 1)
         defer { unsafe room.deallocate() }
@@ -98,7 +98,6 @@ struct UpgradeLink: @unchecked Sendable {
         return unsafe count < 0 ? .failed : .moved(Data(bytes: room, count: count))
     }
 
-    /// Returns the number of bytes that the connection has taken.
     func send(_ chunk: Chunk) -> Progress<Int> {
         let rest = unsafe UnsafeRawBufferPointer(rebasing: chunk.memory[chunk.sent...])
         let count = unsafe tpc_upgrade_write(handle.pointer, rest.baseAddress, rest.count)

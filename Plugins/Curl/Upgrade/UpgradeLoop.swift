@@ -16,7 +16,6 @@ final class UpgradeLoop: Sendable {
         var connections: [ObjectIdentifier: CurlUpgrade] = [:]
         var opening: [ObjectIdentifier: CurlUpgrade] = [:]
         var sockets: [Int32: CurlUpgrade] = [:]
-        // The number of connections to each host.
         var hosts: [Destination?: Int] = [:]
         // The connections that wait for a place, in order.
         var waiting: [CurlUpgrade] = []
@@ -119,7 +118,6 @@ final class UpgradeLoop: Sendable {
         state.withLock { $0.poller }?.wake()
     }
 
-    /// Closes all connections, and returns when they are closed.
     func shutdown() async {
         let (connections, isRunning) = state.withLock { state in
             state.isClosed = true

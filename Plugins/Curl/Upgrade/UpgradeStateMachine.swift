@@ -43,14 +43,12 @@ struct UpgradeStateMachine {
         let rawValue: UInt8
         static let begin = Actions(rawValue: 1 << 0)
         static let endSending = Actions(rawValue: 1 << 1)
-        /// Report to the caller that there is a connection.
         static let open = Actions(rawValue: 1 << 2)
         /// Report to all waiting tasks that the connection has ended.
         static let notify = Actions(rawValue: 1 << 3)
         static let wake = Actions(rawValue: 1 << 4)
         /// Free libcurl's part, which closes the socket.
         static let free = Actions(rawValue: 1 << 5)
-        /// Leave the loop, and free the place.
         static let leave = Actions(rawValue: 1 << 6)
     }
 

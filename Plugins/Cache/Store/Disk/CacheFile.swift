@@ -45,7 +45,7 @@ final class CacheFile: Sendable {
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             if clock.now >= end { return false }
-            // The operating system offers no wait with a time limit for this lock.
+            // The operating system has no time limit for this lock.
             usleep(1000)
         }
     }
@@ -61,7 +61,6 @@ final class CacheFile: Sendable {
         return Self.state(info)
     }
 
-    /// The state of a file that is not open; nil if it does not exist.
     static func state(of name: String, in folder: Folder) throws -> (size: Int64, used: Int)? {
         try folder.status(of: name).map(state)
     }
@@ -81,7 +80,7 @@ final class CacheFile: Sendable {
 
     func touch() { futimens(descriptor, nil) }
 
-    /// Seconds since 1970, by the clock of ``state()``.
+    /// Seconds since 1970.
     static var now: Int { time(nil) }
 
     // MARK: Content

@@ -20,19 +20,16 @@ final class DiskBacklog: Sendable {
             case removal
             /// Look-ups wait until the change is written.
             case update(Action)
-            /// Look-ups do not depend on this change.
             case other(Action)
         }
 
         let key: CacheKey
         let work: Work
-        /// The approximate memory of the change.
         let bytes: Int
 
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
-    /// A task of the store that writes the waiting changes.
     struct Start {
         /// Whether to write at once, because the queue is long; otherwise a little later, together
         /// with changes that are added meanwhile.
@@ -44,7 +41,7 @@ final class DiskBacklog: Sendable {
     enum Finding {
         case entry(CacheEntry)
         case nothing
-        /// The key's changes must be written before the look-up.
+        /// The look-up must wait until the key's changes are written.
         case later
         /// No change concerns the key, so the folder has the answer.
         case folder
@@ -168,7 +165,6 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Looks up a key in the changes, the latest change first.
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
         // The condition is code of the caller, so the condition does not run within the lock.
         for change in state.withLock({ $0.changes[key] ?? [] }).reversed() {

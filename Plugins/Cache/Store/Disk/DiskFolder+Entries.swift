@@ -8,7 +8,6 @@ import TurnpikeSupport
 extension DiskFolder {
     private static let maxVariants = 8
 
-    /// The entry at a place; nil if there is no entry.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
         func file(in packs: Folder?) throws -> CacheFile? {
             try packs.flatMap {
@@ -32,7 +31,7 @@ extension DiskFolder {
         }
     }
 
-    /// Stores a temporary file with a single entry, if there is space.
+    /// Stores a temporary file as an entry, if there is space.
     func keep(
         _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -51,7 +50,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The entries that these entries should replace are out of date.
+            // The old entries of these keys are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -76,8 +75,7 @@ extension DiskFolder {
         }
     }
 
-    // Replaces the entry of the same variant. If the key has too many variants, the oldest entry
-    // goes.
+    // Replaces the entry of the same variant, or the oldest entry if there are too many variants.
     private func add(
         _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
     ) throws {
@@ -96,7 +94,7 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // The entry that this one should replace is even older.
+            // The old entry of this key is even older.
             try removeAll(entry.mark, index, &usage)
         }
     }
@@ -119,7 +117,6 @@ extension DiskFolder {
         }
     }
 
-    /// Removes an entry; does nothing if it does not exist.
     @discardableResult
     func remove(
         _ place: DiskIndex.Place, _ index: DiskIndex, _ usage: inout CacheUsage
@@ -172,7 +169,7 @@ extension DiskFolder {
         }
     }
 
-    /// The disk space that a file of some size takes.
+    /// The disk space of a file, in whole blocks of 4096 bytes.
     static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
 
     static func name(_ number: UInt32) -> String {

@@ -31,10 +31,9 @@ final class DiskFolder: @unchecked Sendable {
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
-    // Each layout has its own folder.
     private static let version = "v2"
 
-    /// Creates the access to a folder; opens no file.
+    /// Opens no file.
     init(directory: String, maxBytes: Int64, patience: Duration) {
         self.directory = directory
         self.maxBytes = maxBytes

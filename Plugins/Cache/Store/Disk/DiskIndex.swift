@@ -11,13 +11,12 @@ import TurnpikeSupport
 /// and its checksum, so a look-up during a change finds the entry or nothing.
 final class DiskIndex: Sendable {
     struct Place: Hashable, Sendable {
-        /// The number of the file, which is not 0.
+        /// Never 0.
         let file: UInt32
         /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int
         /// The bytes of the entry, a multiple of ``unit``; 0 if the entry is not read at once.
         let bytes: Int
-        /// The digest of the entry's key.
         let mark: UInt64
 
         static let unit = 64
@@ -182,7 +181,7 @@ final class DiskIndex: Sendable {
 
 /// A part of the index: 256 bytes for the places of keys whose digests have the same ending.
 struct Bucket: Equatable {
-    /// How often any process has removed entries of this bucket.
+    /// How often entries of this bucket were removed, by any process.
     var removals: UInt64
     /// The places, the oldest first.
     var places: [DiskIndex.Place]

@@ -22,7 +22,7 @@ struct DiskPack {
     // file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    // The most bytes of a file that several entries share. These are removed together.
+    // The most bytes of a file that several entries share. The entries are removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int

@@ -146,7 +146,6 @@ extension DiskStore {
         return failed
     }
 
-    // Runs on the queue of changes.
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
             // If noting fails, the entry is removed anyway. Other processes may then store a
@@ -157,7 +156,6 @@ extension DiskStore {
         }
     }
 
-    /// Changes entries, on the queue of changes.
     func change<Value>(
         _ action: (DiskIndex, inout CacheUsage) throws -> Value
     ) throws -> Value {

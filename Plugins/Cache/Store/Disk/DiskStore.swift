@@ -35,7 +35,6 @@ import TurnpikeCore
 /// lock, for instance because that process was stopped, one change waits for five seconds. Later
 /// changes then fail at once until the lock is free.
 public final class DiskStore: CacheStore {
-    /// Whether entries can be stored in the folder, as far as known.
     enum Opening {
         case untried
         case open
@@ -148,15 +147,13 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // If the removal is hidden, look-ups of the key wait for it. Otherwise they find the entry
-    // again.
+    // If `isHidden`, look-ups of the key wait for the removal. Otherwise they find the entry again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // The file may have been removed, or its head may have been written while it was
-                // read.
+                // The file may be gone, or the look-up may have read a head that was being written.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
@@ -223,7 +220,7 @@ public final class DiskStore: CacheStore {
             try store.change { index, usage in
                 let folder = store.folder
                 let isDone = try folder.update(entry.response, to: response, index, &usage)
-                // The new head does not fit in the place of the old head.
+                // The new head is too long for the place of the old head.
                 guard !isDone, let data else { return }
                 var pack = DiskPack()
                 _ = pack.add(response, data, mark: index.mark(of: response.key))

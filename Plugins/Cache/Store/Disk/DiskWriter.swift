@@ -23,7 +23,7 @@ final class DiskWriter: CacheWriter {
     private let store: DiskStore
     private let response: StoredResponse
     private let maxBytes: Int64
-    // The removals by other processes when the response was requested.
+    // The count of removals by other processes at the time of the request.
     private let removals: UInt64
     private let state = Mutex(State.open(Content()))
 
@@ -124,7 +124,7 @@ final class DiskWriter: CacheWriter {
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard try index.removalsByOthers(mark) == removals else {
-                    // The entry that the new entry should replace is even older.
+                    // The old entry of this key is even older.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)
@@ -135,7 +135,7 @@ final class DiskWriter: CacheWriter {
 
     func abandon() { drop(end(as: .ended)) }
 
-    // Ends the writing, and returns the state that it had.
+    // Ends the writing, and returns the old state.
     private func end(as end: State) -> State {
         state.withLock { state in
             defer { if case .open = state { state = end } else { state = .ended } }

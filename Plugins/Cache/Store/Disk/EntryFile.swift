@@ -13,7 +13,6 @@ struct EntryFile {
     private static let version: UInt32 = 4
 
     struct Layout: Sendable {
-        /// The position in the file where the entry begins.
         let start: Int64
         let slotBytes: Int
         let length: Int64
@@ -22,9 +21,7 @@ struct EntryFile {
         var contentOffset: Int64 { start + Int64(headBytes) }
         var blockCount: Int { Int((length + Int64(blockBytes) - 1) / Int64(blockBytes)) }
         var tableOffset: Int64 { contentOffset + length }
-        /// The position in the file where the entry ends.
         var end: Int64 { tableOffset + Int64(8 * blockCount) }
-        /// The position in the entry where a slot begins.
         func slotOffset(_ slot: Int) -> Int { EntryFile.openingBytes + slot * slotBytes }
     }
 
@@ -120,12 +117,11 @@ struct EntryFile {
     /// The precision of a file's time of last use, in seconds.
     static let useInterval = 60
 
-    // Notes that the file was used. If this fails, the file is removed earlier than others.
+    // If this update fails, the file is removed earlier than other files.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
 
-    /// Adds the bytes before the content.
     static func addHead(
         of response: StoredResponse, length: Int64, to writer: inout RecordWriter
     ) -> Layout {

@@ -17,8 +17,8 @@
 enum { TPC_OLDEST = 0x075000 };
 typedef struct tpc_library tpc_library;
 enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
-/// Loads libcurl from a file, or returns the same library again. If the library is too old or lacks a feature, returns NULL,
-/// and `tpc_load_reason` is the failure as a text of this thread.
+/// Loads libcurl from a file, or returns the same library again. If the library is too old or lacks a feature, returns NULL;
+/// `tpc_load_reason` then returns the reason for this thread.
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features);
 const char *tpc_load_reason(void);
 /// The version as 0xMMmmpp.
