@@ -126,7 +126,7 @@ enum CurlFault {
             transfer: TransferState(.connecting))
     }
 
-    // libcurl itself counts the time of a transfer that has waited and has just got a place.
+    // libcurl also reports a timeout for a transfer that got a place only after its time limit.
     private static func noConnection(_ hadPlace: Bool) -> String {
         hadPlace
             ? "no connection was made in time"

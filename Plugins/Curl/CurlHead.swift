@@ -106,8 +106,8 @@ enum CurlHead {
     // Such content is coded (RFC 9112 §6.1), although the request did not ask for the coding.
     // libcurl would pass the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
-        // The coding applies once (RFC 9112 §6.1); libcurl would pass the inner chunks as content.
-        // Two lines are accepted, because proxies repeat the line, not the coding.
+        // Chunked may apply once (RFC 9112 §6.1); libcurl would pass inner chunks as content. Two
+        // lines are accepted, because proxies repeat the line, not the coding.
         let isTwice = headers.values(of: .transferEncoding).contains {
             $0.lowercased().split(separator: ",").count { Grammar.trimmed($0) == "chunked" } > 1
         }
@@ -139,7 +139,7 @@ enum CurlHead {
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
-    /// Whether the next line begins with a blank, which continues this line (RFC 9112 §5.2).
+    /// Whether the next line begins with a blank, so that it continues this line (RFC 9112 §5.2).
     var isContinued: Bool {
         guard unsafe position < bytes.count else { return false }
         return unsafe Grammar.isBlank(bytes[position])

@@ -13,13 +13,12 @@ extension CurlTransport {
         /// Each loop has its own thread, connection pool and DNS cache. One loop serves tens of
         /// thousands of requests a second. With several loops, all requests to one origin use the
         /// same loop.
-        /// to one origin use the same loop.
         public var engines = 1
         /// The time limit for a free place among the connections, name lookup, connection and TLS.
         ///
         /// After this time the call fails as ``/TurnpikeCore/ClientError/Code/connectTimeout``.
         public var connectTimeout: Duration = .seconds(10)
-        /// The time after which a connection attempt to an IPv6 address is joined by one to IPv4.
+        /// How long only IPv6 is tried before an attempt to an IPv4 address starts as well.
         ///
         /// The default of 250 ms follows RFC 8305 §8, and so does the least value of 10 ms.
         public var connectionAttemptDelay: Duration = .milliseconds(250)
@@ -37,7 +36,7 @@ extension CurlTransport {
         public var maxConnections: Int?
         /// The most idle connections that the transport keeps for later requests.
         public var maxIdleConnections = 1024
-        /// How long an idle connection may be used again, in whole seconds.
+        /// How long a connection may be idle and still be used again, in whole seconds.
         ///
         /// The time starts at the end of the connection's last response. The transport closes an
         /// older connection when a request needs a connection. Without requests, it closes the
@@ -50,10 +49,10 @@ extension CurlTransport {
         /// The age from which a connection is not used again, in whole seconds; nil for any age.
         ///
         /// Without this limit, a busy client keeps its connections and never uses new addresses of
-        /// a name. If a request needs a connection and finds one that is too old, libcurl closes it
-        /// and opens a new one. libcurl caches addresses for ``dnsCacheTime``. So after the sum of
-        /// both times, all requests use the current servers. An HTTP/2 connection that always has a
-        /// request stays open.
+        /// a name. When a request needs a connection, libcurl replaces a connection that is too
+        /// old. libcurl caches addresses for ``dnsCacheTime``. So after the sum of both times, all
+        /// requests use the current servers. An HTTP/2 connection that always has a request stays
+        /// open.
         public var maxConnectionAge: Duration?
         /// How long libcurl caches the addresses of a name, in whole seconds; zero turns this off.
         ///

@@ -27,12 +27,12 @@ extension CurlTransport {
 
         /// The proxies that environment variables name, by curl's rules.
         ///
-        /// For http, the variable is `http_proxy`, in small letters only. For https, it is
-        /// `https_proxy` or `HTTPS_PROXY`. If that variable is not set, `all_proxy` or `ALL_PROXY`
-        /// is used. An empty variable counts as missing. `no_proxy` or `NO_PROXY` is `*`, or lists
-        /// hosts that need no proxy: names with their subdomains, addresses and networks. The
-        /// default port of a proxy is 1080. If a proxy URL is invalid, the transport's initializer
-        /// fails as ``/TurnpikeCore/ClientError/Code/configuration``.
+        /// For http, the variable is `http_proxy`, in small letters only. For https, the variable
+        /// is `https_proxy` or `HTTPS_PROXY`. If that variable is not set, `all_proxy` or
+        /// `ALL_PROXY` is used. An empty variable counts as missing. `no_proxy` or `NO_PROXY` is
+        /// `*`, or lists hosts that need no proxy: names with their subdomains, addresses and
+        /// networks. The default port of a proxy is 1080. If a proxy URL is invalid, the
+        /// transport's initializer fails as ``/TurnpikeCore/ClientError/Code/configuration``.
         public static func environment(_ variables: [String: String]) -> Self {
             Self(kind: .variables(variables))
         }

@@ -109,7 +109,6 @@ public final class CurlTransport: Transport {
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``). Unless all connections go to a
     /// proxy or the ``Configuration/unixSocket``, its address rule applies
     /// (``/TurnpikeCore/TransportCapabilities/addressRules``).
-    /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
     public var capabilities: TransportCapabilities { options.capabilities }
 
     /// Whether there is a client certificate (``Trust/clientCertificate``).

@@ -8,8 +8,8 @@ import TurnpikeSupport
 ///
 /// libcurl copies content from memory. A task reads files and streams into a bounded pipe, so the
 /// event loop never waits for a disk or a sequence.
-// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on they and
-// `position` are used only under the engine's lock.
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on `reader`,
+// `onReady` and `position` are used only under the engine's lock.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)

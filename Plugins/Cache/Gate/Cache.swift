@@ -19,9 +19,8 @@ import TurnpikeMiddleware
 /// <doc:WhoseResponses> explains how the cache keeps the responses of different users apart.
 ///
 /// The cache stores content while the caller reads the body. Other calls find the response after
-/// the caller has read it to its end. `Cache-Status` (RFC 9211) on each response says what the
-/// cache did.
-/// of the cache.
+/// the caller has read the body to its end. `Cache-Status` (RFC 9211) on each response says what
+/// the cache did.
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options

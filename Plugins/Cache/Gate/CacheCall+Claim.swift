@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    // The first pause before a call checks again whether another replica has stored the response.
+    // The first pause of a call that waits for the response of another replica.
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
@@ -90,7 +90,7 @@ extension CacheCall {
     }
 }
 
-// The misses of this process. For each key, one call claims the request in the store.
+// The requests whose responses this process fetches. For each key, one call has the claim.
 final class Claims: Sendable {
     enum End: Sendable {
         case stored
@@ -142,7 +142,7 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    // Ends the claim. Other calls find the response unless only this person may use it.
+    // Ends the claim. Other calls find the response unless the response is personal.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     func end(_ end: Claims.End) {

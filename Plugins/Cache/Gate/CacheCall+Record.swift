@@ -21,7 +21,8 @@ extension CacheCall {
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
-            // The response must not replace the entry that is served instead of the response.
+            // If the caller gets the old entry instead of the response, the response must not
+            // replace it.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }

@@ -96,13 +96,13 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        // Other calls may wait longer for the same exchange, so only this call's seat is abandoned.
+        // Only this call stops waiting, because other calls may wait longer for the same exchange.
         let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
         defer { timer.cancel() }
-        // The exchange has its own task, which is cancelled when the last seat is abandoned.
+        // The exchange has its own task, which is cancelled when no call waits any more.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
@@ -153,8 +153,8 @@ extension CacheCall {
         }
     }
 
-    // Returns a response that may be stored or a server error: both concern all callers that wait.
-    // Any other response is only for the caller that sent the request (RFC 9111 §4): nil.
+    // Returns a response that may be stored, or a server error: both are for all callers that wait.
+    // Returns nil for any other response, which is for the requesting caller only (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
@@ -188,7 +188,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies replace stored ones, only for the caller whose request was sent.
+        // New cookies replace stored cookies, but only for the caller whose request was sent.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)

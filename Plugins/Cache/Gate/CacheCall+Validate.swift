@@ -67,8 +67,8 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // An inner validator turns these statuses into errors. Errors of other gates may not be the
-    // origin's.
+    // An inner validator turns these statuses into errors. Errors of other gates may not come from
+    // the origin.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -101,7 +101,7 @@ extension CacheCall {
         let now = date
         let old = entry.response
         var headers = old.head.headers
-        // The confirmation makes the stored `Age` wrong.
+        // The stored `Age` is wrong after the 304.
         headers.remove(.age)
         let news = Storability.fields(head.headers, CacheControl(head.headers)).filter {
             !Self.isKept($0.name)
@@ -208,7 +208,7 @@ struct RevalidationKey: Hashable {
     let variant: Variant
     // Calls with different gates do not share a validation.
     let plan: ObjectIdentifier
-    // A refresh without permission to share gets no waiting calls.
+    // No call waits for a refresh without permission to share.
     let allowsSharing: Bool
     // Calls that may connect only to public addresses do not wait for other calls.
     let isGuarded: Bool

@@ -82,7 +82,7 @@ struct CacheCall: Sendable {
         let mark = begin()
         let response = try await next(request)
         state.counts.add(reason)
-        // Consumed, so that the response is changed without a copy.
+        // `consume` lets the call change the response without a copy.
         let (recorded, isStored) = await record(consume response, mark, context, claim)
         if !isStored { claim?.end(.notStored) }
         return marked(recorded, reason, isStored: isStored)
@@ -189,7 +189,8 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own and the shared entries. Entries of other callers may be unchanged.
+    // Removes the caller's own and the shared entries. The change may not concern entries of other
+    // callers.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {

@@ -103,7 +103,8 @@ struct KeyHistory {
 
     fileprivate init() {}
 
-    /// Notes a change that concerns the exchanges up to a number, except the one that made it.
+    /// Notes a change that concerns the exchanges up to a number, except the exchange that made the
+    /// change.
     mutating func change(before latest: Int, by maker: Int) {
         if maker != self.maker { changeByOthers = change }
         change = latest
@@ -114,7 +115,7 @@ struct KeyHistory {
         number <= (number == maker ? changeByOthers : change)
     }
 
-    /// Records that an exchange stores a variant; returns false if it must not store it.
+    /// Records that an exchange stores a variant; false if storing is not allowed.
     mutating func store(_ variant: Variant, by number: Int, latest: Int) -> Bool {
         if isSpoiled(number) { return false }
         if let last = stored[variant] {

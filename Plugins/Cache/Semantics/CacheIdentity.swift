@@ -61,8 +61,7 @@ struct CacheIdentity: Sendable {
     func audience(of control: CacheControl, isPersonal: Bool) -> Audience {
         if isPersonal { return .person }
         if credential == nil { return .everybody }
-        // §3.5. If `s-maxage` is below the lifetime, the response is personal and does not come
-        // here.
+        // §3.5. If `s-maxage` is below the lifetime, the response is personal.
         let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
         return isShared ? .everybody : .credential
     }
@@ -70,7 +69,7 @@ struct CacheIdentity: Sendable {
     /// Whether a response is only for the person who sent the request.
     ///
     /// A refusal is for this person only. A `Set-Cookie` in the stored form of the head is part of
-    /// the response. An `s-maxage` below the lifetime means that others must not use the response
+    /// the response. If `s-maxage` is below the lifetime, other callers must not use the response
     /// as long.
     static func isPersonal(
         _ head: ResponseHead, _ control: CacheControl, lifetime: Double
@@ -85,8 +84,8 @@ struct CacheIdentity: Sendable {
 }
 
 enum CachePartition {
-    /// Each client has its own part if a gate or the transport may prove its identity. Otherwise
-    /// all share one.
+    /// Each client has its own part if a gate or the transport may prove its identity. Other
+    /// clients share one part.
     case unnamed
     /// Caches with the same name share this part.
     case named(String)

@@ -97,7 +97,7 @@ struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
     private let credential: CacheKey?
-    // nil if the credential alone identifies the person, or if nothing does.
+    // nil unless cookies identify the person.
     private let person: CacheKey?
 
     init?(_ uri: TargetURI, _ identity: CacheIdentity) {

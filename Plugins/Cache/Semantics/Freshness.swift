@@ -111,7 +111,7 @@ enum Usability: Equatable {
     /// The response is stale, and is used while a background call validates it (RFC 5861 §3).
     case staleWhileRevalidate
     case stale
-    /// The origin must be asked, because the request demands it.
+    /// The request demands that the origin is asked.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {
@@ -138,8 +138,8 @@ enum Usability: Equatable {
         }
     }
 
-    // Checks the request's own limits (§5.2.1). While an immutable response is fresh, a reload does
-    // not ask the origin again (RFC 8246 §2).
+    // Checks the request's own limits (§5.2.1). A reload of a fresh immutable response does not ask
+    // the origin (RFC 8246 §2).
     private static func accepts(
         _ age: Double, _ left: Double, _ freshness: Freshness, _ request: CacheControl
     ) -> Bool {

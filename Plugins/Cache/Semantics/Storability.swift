@@ -62,8 +62,8 @@ enum Storability {
         .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection",
     ]
 
-    // A cookie with a path or a domain concerns more than this response, and is meant for the
-    // cookie jar once. Any other cookie is part of the response, and §3.1 requires to store it.
+    // A cookie with a path or a domain concerns more than this response, and is for the cookie jar
+    // only. Any other cookie is part of the response, and §3.1 requires to store it.
     private static func isOwnCookie(_ line: String) -> Bool {
         !line.split(separator: ";").dropFirst().contains { attribute in
             let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()

@@ -57,8 +57,8 @@ public struct Variant: Hashable, Sendable {
 
     /// Whether a request selects the response (RFC 9111 §4.1).
     ///
-    /// A response in the language that the request prefers matches, whatever other languages the
-    /// two requests accept.
+    /// A response in the preferred language of the request matches, even if the two requests accept
+    /// different other languages.
     func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
         fields.allSatisfy { field in
             let value = Self.value(of: field.name, in: request)
@@ -95,7 +95,7 @@ public struct Variant: Hashable, Sendable {
         }.filter { !$0.isEmpty }
         switch name {
         case .accept, .acceptCharset, .acceptEncoding, .acceptLanguage:
-            // Only weights express a preference (RFC 9110 §12.4.2). Order and case do not.
+            // Only weights express a preference, not order or case (RFC 9110 §12.4.2).
             members = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted()
         default: break
         }

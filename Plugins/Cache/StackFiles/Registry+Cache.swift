@@ -120,8 +120,7 @@ extension Cache {
             return
         }
         let store = state.flatMap { make($0.store, shared) }
-        // The placeholder replaces a store that could not be made; another finding reports that
-        // fault.
+        // A placeholder stands for a store that another finding reports.
         if let state, store == nil, !(state.store is PlaceholderStore) {
             settings.issue(
                 at: "shared",

@@ -76,8 +76,8 @@ public protocol CacheStore: Sendable {
 
     /// Claims the fetch of a missing response, so that callers in other processes wait.
     ///
-    /// The cache makes claims only if there is a ``claimLimit``. After this time, a claim ends by
-    /// itself.
+    /// The cache makes claims only if there is a ``claimLimit``. A claim ends by itself after
+    /// ``claimLimit``.
     func claim(_ key: CacheKey) async throws -> CacheClaim
 
     /// Ends a claim.

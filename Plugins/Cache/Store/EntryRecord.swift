@@ -94,7 +94,7 @@ public struct EntryRecord: Sendable {
         return EntryRecord(tail: bytes.suffix(tailBytes).exact)
     }
 
-    /// The content before the record, which shares the memory of the bytes.
+    /// The content before the record; the content shares the memory of `bytes`.
     /// - Parameter bytes: The content and the bytes after it.
     /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {

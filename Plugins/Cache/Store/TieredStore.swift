@@ -15,8 +15,8 @@ public import TurnpikeCore
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // The number of removals and replacements. An entry is put in front only if this number has not
-    // changed since its look-up.
+    // The number of removals and replacements. If the number has changed since the look-up of an
+    // entry, the entry is not put in front.
     private let changes = Atomic<UInt64>(0)
     // The entries that the front may serve; nil if only this process changes the back.
     private let confirmed: ConfirmedKeys?

@@ -37,7 +37,7 @@ int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
 
 // MARK: The watcher.
 //
-// libcurl reports only the ports of a connection. From these, Swift finds out which request uses the connection.
+// libcurl reports only the ports of a connection. From the ports, Swift finds out which request uses the connection.
 
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher) { loop->watcher = *watcher; }
 
@@ -165,7 +165,7 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
 // MARK: Fruitless polls.
 //
 // With HTTP/2, libcurl (7.88, and also its command line tool) polls for space in the socket even while it waits for the peer's
-// window. There always is space, so the thread would spin. Only the peer can open its window. So after many fruitless polls,
+// window. There always is space, so the thread would spin. Only the peer can enlarge its window. So after many fruitless polls,
 // the loop polls for space only when bytes arrive, and every few milliseconds.
 
 static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {

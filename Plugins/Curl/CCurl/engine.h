@@ -62,7 +62,7 @@ typedef struct {
     // The last transfer for which libcurl waited on the descriptor. The transfer may be freed, so the pointer is only compared.
     const tpc_transfer *user;
     uint32_t peer;
-    // When an idle connection to the same peer is closed (in milliseconds), unless this connection receives a byte earlier.
+    // The time limit for the first byte, in milliseconds; after this time an idle connection to the same peer is closed.
     int64_t first_byte_due;
 } interest_t;
 
@@ -89,8 +89,7 @@ struct tpc_loop {
     int64_t timer_due, unmute_due, first_byte_due;
     // When to check for unused connections, INT64_MAX for never, and how long a connection may be unused.
     int64_t unused_due, unused_time;
-    // A bit for each peer (see `peer_bit`) that left a connection without a byte for too long, and has no idle connection to
-    // close.
+    // The bits (see `peer_bit`) of the peers that send nothing on a new connection and have no idle connection to close.
     uint64_t lacks_idle;
     // Whether an address has refused a connection; see `tpc_loop_take_refusal`.
     bool has_refusal;
@@ -184,7 +183,7 @@ typedef struct transfer {
         int64_t stream, last_stream;
         bool was_refused, needs_http1;
     } http2;
-    // The descriptor that libcurl waits for (-1 if unknown), and whether the loop does not poll it for input.
+    // The descriptor that libcurl waits for (-1 if unknown), and whether polling for input is switched off.
     struct {
         int descriptor;
         bool is_held;

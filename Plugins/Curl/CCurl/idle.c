@@ -110,7 +110,6 @@ void tpc_connections_make_room(tpc_loop *loop) {
 // connections would keep their places at the server. So a regular check ends the connections that were already unused at the
 // previous check. At that time (`unused_time`), libcurl would not use them any more. Unused means that libcurl does not wait
 // for the socket, in any version of HTTP.
-// the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {
     bool is_any = false;

@@ -126,7 +126,7 @@ static void clear_wakeups(tpc_poller *this) {
 // MARK: Busy polling.
 //
 // A thread polls without sleeping before a blocking wait, because sleeping and waking up takes as long as the response of a
-// nearby server. On an otherwise idle machine, a single caller makes 1.6 times as many requests. To see this, compare
+// nearby server. On an otherwise idle machine, a single caller makes 1.6 times as many requests. To measure the effect, compare
 // `scripts/bench peers --only W1 --clients curl` with `patience` set to 0 in `open_poller`.
 //
 // The budget limits the CPU cost of polls that find nothing. A poll that pays off adds 1. Any other poll subtracts the penalty,
@@ -146,8 +146,8 @@ static void account(tpc_poller *this, bool pays_off) {
     atomic_store_explicit(&this->penalty, penalty, memory_order_relaxed);
 }
 
-// A poll that ends late does not pay off even if it finds something. Other threads have had the core for long, and a thread
-// that sleeps gets the core back sooner.
+// A poll that ends late does not pay off even if it finds something. Other threads have used the core for long, and a sleeping
+// thread gets the core back sooner.
 static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     int64_t end = tpc_nanoseconds() + this->patience;
     for (bool is_late = false;; is_late = tpc_nanoseconds() >= end) {

@@ -328,7 +328,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
     if (result && has_no_cause && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
     if (result && has_no_cause && this->http2.needs_http1) transfer->cause = TPC_CAUSE_NEEDS_HTTP1;
-    // An HTTP/2 connection may have other transfers.
+    // An HTTP/2 connection may still carry other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);
     // If the list is full, the session of this transfer may be missing in it.

@@ -59,8 +59,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = iterate(&state)
         }
-        // While callers poll the sockets, the thread waits only for a wake-up. So it must be woken
-        // to take over unfinished transfers of this caller.
+        // While callers poll the sockets, the thread waits only for a wake-up. So the thread must
+        // be woken to take over unfinished transfers of this caller.
         let isLeft = state.inlineRuns.haveSockets && !isIdle(state)
         if isMore || isLeft || ending != .none || due(state) < state.threadDue {
             state.threadDue = 0

@@ -123,8 +123,8 @@ final class CurlEngine: Sendable {
         return !isClosed
     }
 
-    // Fails a transfer that was posted after the end. If its order to start was already taken,
-    // that start fails it.
+    // Fails a transfer that was posted after the end. If an iteration already has its order to
+    // start, that iteration fails it.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
@@ -178,8 +178,8 @@ final class CurlEngine: Sendable {
         over.settle(.success(()))
     }
 
-    // Runs the waiting jobs; jobs that these add run after the network was checked. Returns
-    // whether there were any jobs.
+    // Runs the waiting jobs. Jobs that these jobs add must wait until the network was checked.
+    // Returns whether there were any jobs.
     @discardableResult
     private func runJobs(_ list: inout [UnownedJob]) -> Bool {
         jobs.take(into: &list)
@@ -196,9 +196,9 @@ final class CurlEngine: Sendable {
 
     private func iterateThread(_ state: inout LockedState) -> Wait? {
         defer {
-            // Under the lock: the next caller must know that the caller has to wake the thread.
+            // Under the lock, so that the next caller knows that the thread must be woken.
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            // Before the last check of the inbox, so that no transfer is left in the inbox.
+            // Before the last check of the inbox, so that no transfer is overlooked.
             owners.subtract(1, ordering: .sequentiallyConsistent)
         }
         loop.beginIteration()

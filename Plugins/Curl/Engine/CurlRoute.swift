@@ -9,7 +9,8 @@ struct CurlRoute: Sendable {
     let target: ConnectTarget?
     /// Whether the request must not share a connection with others; see `request.c`.
     let needsHTTP1: Bool
-    // Checks each address. nil through a proxy, because the connection then goes to the proxy.
+    // Checks each address. The rule is nil through a proxy, because the connection then goes to the
+    // proxy.
     private let rule: AddressRule?
     private let proxyTrait: Int
     private let line: String?

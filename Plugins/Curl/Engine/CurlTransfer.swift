@@ -74,7 +74,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// The times of the phases, after the head has arrived or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    // Adds orders. If there were none before, returns true, and the transfer must be posted.
+    // Adds orders. Returns true if the transfer had no orders, so that it must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -147,9 +147,10 @@ extension CurlTransfer {
                 to: request.route?.target, hadPlace: handle?.hadPlace ?? true))
     }
 
-    // Releases the handle, and returns it and whether it can be reused. libcurl counts how often a
-    // handle has met a dead connection, and fails after several. libcurl also remembers that a
-    // handle has sent trailers. In libcurl 8.18, a handle that was paused never connects again.
+    // Releases the handle. Returns the handle, and whether it can be reused. libcurl counts how
+    // often a handle has met a dead connection, and fails after several. libcurl also remembers
+    // that a handle has sent trailers. In libcurl 8.18, a handle that was paused never connects
+    // again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -197,7 +198,7 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
-        // Only a reader that has received bytes has said whether it wants more.
+        // Without received bytes, the reader has not said whether it wants more.
         if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))

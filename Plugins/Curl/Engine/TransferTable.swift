@@ -160,7 +160,7 @@ struct TransferTable {
         if !transfer.position.isWaiting { advance(transfer, .connectAllowed) }
     }
 
-    // A transfer that cannot begin lets the next transfer begin, and so on.
+    // A transfer that cannot begin lets the next transfer begin.
     private mutating func admitReady() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {

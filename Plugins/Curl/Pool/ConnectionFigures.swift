@@ -193,7 +193,7 @@ struct ConnectionTable {
     private var count = 0
     private let maxGroups: Int
 
-    /// The limit `maxGroups` applies to groups with a peer, and again to those without a peer.
+    /// At most `maxGroups` groups have a peer, and at most as many have no peer.
     init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
 
     /// How many connections are open, and how many of them are active.

@@ -16,7 +16,6 @@ extension CurlTransport {
     /// All of this needs a libcurl that uses OpenSSL as a shared library. Other libcurls read
     /// certificate and key for each connection without this check, and may use old authorities,
     /// including the system's, for a day.
-    /// may keep authorities, including the system's, for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {

@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
 /// libcurl gets the content of the files, not their names. libcurl keys TLS sessions and
-/// connections by that content, so it reuses none with another identity or authority.
+/// connections by that content, so libcurl reuses none of these for other content.
 final class TrustFiles: Sendable {
     // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
@@ -97,7 +97,7 @@ final class TrustFiles: Sendable {
         }
     }
 
-    // The content in use, and a line for the log. Each fault is logged once, and so is its end.
+    // The content in use, and a line for the log. Each fault and its end are logged once.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in

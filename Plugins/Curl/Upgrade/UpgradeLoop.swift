@@ -11,8 +11,7 @@ import TurnpikeSupport
 /// space. So this class counts them, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // The connections with a place; of these, the connecting ones, and the connected ones by
-        // socket.
+        // The connections with a place: all, the connecting ones, and the connected ones by socket.
         var connections: [ObjectIdentifier: CurlUpgrade] = [:]
         var opening: [ObjectIdentifier: CurlUpgrade] = [:]
         var sockets: [Int32: CurlUpgrade] = [:]
@@ -99,7 +98,7 @@ final class UpgradeLoop: Sendable {
         return poller
     }
 
-    /// From now on, waits for the socket of a connection when the connection asks for that.
+    /// From now on, a connection may ask this object to wait for its socket.
     func didOpen(_ connection: CurlUpgrade, _ socket: Int32) {
         state.withLock { state in
             state.opening[ObjectIdentifier(connection)] = nil

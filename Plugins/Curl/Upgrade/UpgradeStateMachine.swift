@@ -13,7 +13,7 @@ struct UpgradeStateMachine {
     enum State: Equatable {
         /// The connection waits for a place among the connections.
         case waiting
-        /// The connection has a place. Only the thread of the loop uses libcurl for it.
+        /// The connection has a place. Only the thread of the loop uses libcurl for the connection.
         case connecting
         /// The connection sends and receives; the holder of the lock uses libcurl.
         case open

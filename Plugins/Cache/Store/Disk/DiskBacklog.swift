@@ -6,12 +6,13 @@ import Synchronization
 /// The changes that wait to be written, in order.
 ///
 /// The store writes changes together and a little later, so that no call waits for the disk.
-/// Look-ups use the waiting changes, so the store behaves as if all were written.
+/// Look-ups use the waiting changes, so callers do not notice the delay.
 final class DiskBacklog: Sendable {
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        // The work of a change. Until it is written, it decides what look-ups of the key find.
+        // The work of a change. Until the change is written, its work decides what look-ups of the
+        // key find.
         enum Work: Sendable {
             /// An entry is stored, unless other processes have removed an entry of its bucket since
             /// this count of removals. Look-ups find the new entry.
@@ -153,8 +154,8 @@ final class DiskBacklog: Sendable {
     // If more changes fail, the disk is unusable.
     private static let maxPostponed = 256
 
-    // Removes changes that were written or have failed. `others` are written with the next change;
-    // above a limit, they are dropped.
+    // Removes changes that were written or have failed. The changes `others` are written with the
+    // next change; above a limit, they are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }

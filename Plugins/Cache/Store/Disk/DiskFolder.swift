@@ -21,7 +21,8 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
-    // False after another process has held the lock for too long. True again after taking the lock.
+    // False after another process has held the lock for too long. Taking the lock sets the value to
+    // true again.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0

@@ -4,9 +4,8 @@ import Synchronization
 
 /// The removals by this process, and those by other processes that look-ups have noticed.
 ///
-/// Each bucket of an index counts removals. If another process removes an entry of the bucket after
-/// a look-up, the response to the request after that look-up is not stored.
-/// has removed an entry of the bucket since then, the response is not stored.
+/// Each bucket of an index counts removals. A request follows a look-up. If another process has
+/// removed an entry of the bucket since that look-up, the response is not stored.
 struct Removals {
     // Removals by this process: of all keys, and in single buckets.
     private var ofAll: UInt64 = 0
@@ -60,8 +59,8 @@ extension DiskIndex {
 
     /// Notes that a key's entries are removed, within the folder's lock.
     func noteRemoval(_ mark: UInt64) throws {
-        // The removal is counted before the file is written. So a look-up between the two notes a
-        // number that no later look-up uses.
+        // The removal is counted before the file is written. So a look-up in between notes a number
+        // that is never used again.
         removals.withLock { $0.noteOwn(number(of: mark)) }
         try change(mark) { $0.removals &+= 1 }
     }

@@ -49,7 +49,7 @@ final class DiskIndex: Sendable {
     /// Opens the index of a folder or creates an empty index, within the folder's lock.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // One place for about each KiB, half of a small response, so that few buckets are full.
+        // One place for each KiB: a small response has about two KiB, so few buckets are full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }

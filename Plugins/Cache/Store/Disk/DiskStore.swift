@@ -18,9 +18,9 @@ import TurnpikeCore
 /// names the folder and the reason.
 ///
 /// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
-/// of it, and 512 bytes. Content that is being written is not included. To free space, the store
-/// removes the files whose last use is the longest ago. If a lower limit makes the index larger
-/// than a quarter of the limit, the folder is emptied.
+/// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the
+/// store removes the files whose last use is the longest ago. If a lower limit makes the index
+/// larger than a quarter of the limit, the folder is emptied.
 ///
 /// Look-ups find a committed entry at once. The entry is written in the background within a tenth
 /// of a second, or by ``flush()``, as in the client's `shutdown(grace:)`. If a process is killed,
@@ -72,7 +72,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// If `delay` is zero, writes at once; otherwise later, or earlier on a flush or if much waits.
+    /// Writes after `delay`, or earlier on a flush or with a long queue; nil waits for these.
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
@@ -147,7 +147,8 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // If `isHidden`, look-ups of the key wait for the removal. Otherwise they find the entry again.
+    // If `isHidden`, look-ups of the key wait for the removal. Otherwise look-ups find the entry
+    // again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
@@ -231,7 +232,8 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused. If too many bytes wait, they wait for the disk.
+    // New heads and removals cannot be refused. If too many bytes wait, these changes wait for the
+    // disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.

@@ -110,8 +110,8 @@ final class DiskWriter: CacheWriter {
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // Removing does nothing if the file was moved. If removing fails, the next count
-            // removes the file.
+            // If the file was moved, there is nothing to remove. If the removal fails, the next
+            // count repeats it.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(

@@ -5,7 +5,7 @@
 // libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
 // The loop then returns each transfer that has news, and Swift decides about the transfer.
 //
-// One thread at a time may use a loop and its transfers. The comment of a function says so if any thread may call it.
+// One thread at a time may use a loop and its transfers. Functions that any thread may call have a comment about this.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// 7.80 is the first version with a callback before each send of a request.
+/// libcurl 7.80 is the first version with a callback before each send of a request.
 enum { TPC_OLDEST = 0x075000 };
 typedef struct tpc_library tpc_library;
 enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
@@ -169,7 +169,7 @@ enum { TPC_RUNNING = -1 };
 
 struct tpc_transfer {
     void *owner;
-    /// Memory that libcurl refers to. The end of the transfer does not free it.
+    /// Memory that libcurl refers to. The end of the transfer does not free this memory.
     void *trust;
     tpc_phase phase;
     int status;
