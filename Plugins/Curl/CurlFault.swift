@@ -98,7 +98,7 @@ enum CurlFault {
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
-    // The request's content cannot be read again, so it was not sent again by HTTP/1.1.
+    // The request was not sent again by HTTP/1.1, because its content cannot be read again.
     private static func needsHTTP1(_ underlying: CurlFailure, _ state: TransferState) -> ClientError
     {
         ClientError(
@@ -126,7 +126,7 @@ enum CurlFault {
             transfer: TransferState(.connecting))
     }
 
-    // libcurl also reports a timeout for a transfer that got a place only after its time limit.
+    // libcurl's own time limit includes the wait for a place.
     private static func noConnection(_ hadPlace: Bool) -> String {
         hadPlace
             ? "no connection was made in time"
@@ -145,7 +145,7 @@ enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
-        // libcurl also reports this if it has forgotten a stream that the server's GOAWAY ended.
+        // libcurl also reports this error for a forgotten stream that the server's GOAWAY ended.
         if circumstances.hasGoAway, has(text, "callback function failed") {
             return leftBehind(hasHead)
         }

@@ -189,7 +189,7 @@ struct ProxyRoutes: Sendable {
 /// The hosts that need no proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with their
 /// subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
-/// libcurl itself applies the rules. The transport applies them too, before a request with a
+/// libcurl itself applies the rules. The transport also applies the rules before a request with a
 /// connect target or an address rule.
 struct ProxyExceptions {
     private let text: String

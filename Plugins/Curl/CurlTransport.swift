@@ -17,8 +17,8 @@ import TurnpikeSupport
 ///   body is read only as fast as the connection takes the bytes.
 /// - A response can be read while its request's content is sent. If a 2xx response ends before the
 ///   content, libcurl reports the end of the response only after the content.
-/// - libcurl follows no redirect. It stores no cookie, cache, password or HSTS entry. It reads no
-///   settings from the environment or from files.
+/// - libcurl follows no redirect. libcurl stores no cookie, cache, password or HSTS entry, and
+///   reads no settings from the environment or from files.
 /// - libcurl never sends a request twice. If an idle connection turns out to be closed, the
 ///   exchange fails, and the client repeats the request if that is safe
 ///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has

@@ -14,7 +14,7 @@ import TurnpikeMiddleware
 /// ```
 ///
 /// Place the gate inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so
-/// that the cache looks up each hop separately and the request contains its cookies. Place it
+/// that the cache looks up each hop separately and the request contains its cookies. Place the gate
 /// outside retries, limits and gates that identify all calls of the client in the same way.
 /// <doc:WhoseResponses> explains how the cache keeps the responses of different users apart.
 ///
@@ -185,8 +185,9 @@ extension Cache {
 
         /// Returns the caller's identity, or nil to use the request's credentials and cookies.
         ///
-        /// Set this function if inner gates add the credentials. Also set it if credentials change
-        /// while the user stays the same, as replaced tokens, signatures and Digest do.
+        /// Set this function if inner gates add the credentials. Also set this function if
+        /// credentials change while the user stays the same, as replaced tokens, signatures and
+        /// Digest do.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.

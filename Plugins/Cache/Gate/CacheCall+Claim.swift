@@ -78,7 +78,7 @@ extension CacheCall {
         switch await state.attempt(context, { try await state.store.claim(keys.common) }) {
         case .granted(let token):
             claim.grant(token)
-            // The response may have been stored after this call looked for it.
+            // Another call may have stored the response after the last look-up.
             guard let entry = await find(lookUp, context) else { return (nil, claim) }
             claim.end(.stored)
             return (entry, nil)

@@ -22,7 +22,7 @@ extension CacheCall {
         else { return (response, false) }
         if Self.isServerFault(head.status) {
             // If the caller gets the old entry instead of the response, the response must not
-            // replace it.
+            // replace that entry.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }

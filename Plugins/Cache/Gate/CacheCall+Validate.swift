@@ -171,7 +171,7 @@ extension CacheCall {
         }
         guard let length = new.first(.contentLength) else { return true }
         if let old = old.first(.contentLength) { return length == old }
-        // The length of the entry differs if its content was decoded before it was stored.
+        // Content that was decoded before storing has another length.
         return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 

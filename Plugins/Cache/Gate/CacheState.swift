@@ -31,7 +31,7 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Counts an error of the store, and logs it at most every ten seconds.
+    /// Counts an error of the store, and logs one at most every ten seconds.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()

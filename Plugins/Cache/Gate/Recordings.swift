@@ -121,8 +121,8 @@ struct KeyHistory {
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // One exchange that never ends would let this table grow without limit. So the table is
-            // emptied, and all exchanges that have begun until now store nothing any more.
+            // If one exchange never ends, `stored` grows without limit. So `stored` is emptied, and
+            // all exchanges that have begun until now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

@@ -34,8 +34,8 @@ extension Cache {
 
     /// Removes the entries that fulfil a condition.
     ///
-    /// Responses that callers are still reading are not stored, because it is not known yet whether
-    /// the condition holds for them.
+    /// Responses that callers are still reading are not stored, because the condition may hold for
+    /// these responses.
     /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(

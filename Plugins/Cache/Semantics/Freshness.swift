@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// How long a stored response is fresh, in seconds (RFC 9111 §4.2).
 struct Freshness: Sendable {
-    /// How long the response is fresh, counted from the time at which its origin made it.
+    /// How long the response is fresh, counted from its creation by the origin.
     let lifetime: Double
     let isHeuristic: Bool
     /// The age at which the response arrived.

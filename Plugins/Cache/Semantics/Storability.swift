@@ -27,8 +27,7 @@ enum Storability {
         else { return false }
         // These statuses answer the range or the precondition of one request.
         if status == 416 || status == 412 { return false }
-        // A 500 is an accident. The freshness fields in its head belong to the response that
-        // failed.
+        // A 500 is a fault; its freshness fields were meant for the successful response.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }

@@ -5,9 +5,9 @@ public import TurnpikeCore
 
 /// A store of a cache's responses.
 ///
-/// A store does not know the rules of HTTP. It returns an entry complete and unchanged, or not at
-/// all. Many calls use the store at once, and it must not block their threads. A store limits its
-/// own size. If it throws an error, the cache counts a miss.
+/// A store does not know the rules of HTTP. A store returns an entry complete and unchanged, or not
+/// at all. Many calls use the store at once, and the store must not block their threads. A store
+/// limits its own size. If a store throws an error, the cache counts a miss.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready-made. A store that several machines
 /// share returns true for ``isShared``, ends each operation within milliseconds, and may store
@@ -65,7 +65,7 @@ public protocol CacheStore: Sendable {
     /// The most memory and disk space for storing one response, without its head; nil if unknown.
     var entryBounds: CacheEntryBounds? { get }
 
-    /// How much the store contains, as far as it knows without asking (``CacheUsage/isComplete``).
+    /// The size of the store, as far as known without asking a server (``CacheUsage/isComplete``).
     var usage: CacheUsage { get }
 
     /// Whether other processes change the store's entries.

@@ -112,7 +112,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that the new entry would have replaced is out of date.
+        // The old entry of this key and variant is out of date.
         guard let data else { return store.table.withLock { $0.remove(response) } }
         store.table.withLock { $0.insert(response, data.exact) }
     }

@@ -93,8 +93,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. If an earlier look-up has found an entry in the back, it
-    // puts the entry in front before the front changes, or notices the change.
+    // Changes the back before the front. If an earlier look-up has found an entry in the back, that
+    // look-up puts the entry in front before the front changes, or notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -105,8 +105,7 @@ public final class TieredStore: CacheStore {
         return (first, try second.get())
     }
 
-    // Runs before an entry is put in front. The key's other entries in the front are confirmed with
-    // this entry, or removed.
+    // Before an entry is put in front, the key's other entries there are confirmed or removed.
     fileprivate func frontChanges(_ key: CacheKey) async throws {
         guard let confirmed, !confirmed.contains(key) else { return }
         try await front.remove(key)
@@ -247,7 +246,8 @@ private final class TieredWriter: CacheWriter {
 
 private final class ConfirmedKeys: Sendable {
     private struct State {
-        // The confirmations of this period and the previous one, so that old ones need no search.
+        // The confirmations of this period and the previous one, so that no search for old
+        // confirmations is needed.
         var recent: [CacheKey: MonotonicInstant] = [:]
         var older: [CacheKey: MonotonicInstant] = [:]
         var turnedAt: MonotonicInstant

@@ -71,7 +71,8 @@ void tpc_tell_closed(tpc_loop *loop, int descriptor) {
     if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
 }
 
-// Reports a connection as closed if its peer has ended it. libcurl closes the socket when it next looks for a connection.
+// Reports a connection as closed if its peer has ended the connection. libcurl closes the socket when it next looks for a
+// connection.
 static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (!loop->watcher.watcher) return;
 #if defined(POLLRDHUP)

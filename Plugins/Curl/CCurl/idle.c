@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The idle connections of a loop. The loop closes some of them for new connections, and others because of unrequested bytes or
-// because no request uses them. Uses connections.c.
+// The idle connections of a loop. The loop closes idle connections to make place for new connections, because of unrequested
+// bytes, or because no request uses them. Uses connections.c.
 
 #include "engine.h"
 #include <sys/socket.h>
@@ -86,7 +86,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
         interest_t *waiting = &loop->interests[descriptor];
         if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
         if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. Then one of them waits until the other one has an idle connection.
+            // Two peers may have the same bit. Then one of the peers waits until the other peer has an idle connection.
             if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;
@@ -108,7 +108,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
 //
 // libcurl closes connections that have been idle for too long only when it looks for a connection. Without requests, the
 // connections would keep their places at the server. So a regular check ends the connections that were already unused at the
-// previous check. At that time (`unused_time`), libcurl would not use them any more. Unused means that libcurl does not wait
+// previous check. After `unused_time`, libcurl does not use such a connection any more. Unused means that libcurl does not wait
 // for the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {

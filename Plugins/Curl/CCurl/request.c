@@ -50,9 +50,9 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 // the URL's. libcurl 8.14 drops an empty query, 8.5 drops the query for proxies, and 8.23 writes all escapes in capitals. So
 // libcurl needs only the origin of the URL.
 //
-// libcurl gets the origin also in parts (CURLOPT_CURLU), so that it does not parse and print the origin for each request. This
-// saves a tenth of the instructions of a small request: 112,000 instead of 126,000 (`scripts/bench instructions --clients
-// curl`).
+// libcurl gets the origin also in parts (CURLOPT_CURLU), so that it does not parse and print the origin for each request.
+// Passing the parts saves a tenth of the instructions of a small request: 112,000 instead of 126,000 (`scripts/bench
+// instructions --clients curl`).
 
 // The index for no proxy among the URLs of the proxies.
 enum { NO_PROXY = 2 };
@@ -124,7 +124,7 @@ static void choose_target(transfer_t *this) {
 // But for its limit of connections to a host, libcurl counts connections by the URL's port and the host of the connection. So
 // one endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses
 // (CURLOPT_ADDRESS_SCOPE) is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so
-// it separates these endpoints.
+// the scope separates these endpoints.
 //
 // libcurl 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1
 // connection to another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound,

@@ -109,8 +109,8 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
     return count;
 }
 
-// Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from it. libcurl reads an
-// HTTP/2 connection for all its streams, and itself holds back a single stream.
+// Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from that socket. libcurl
+// reads an HTTP/2 connection for all its streams, and itself holds back a single stream.
 static void hold(transfer_t *this, bool is_held) {
     if (!library_of(this)->polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
     if (is_held && tpc_http2_has_answered(this)) return;
@@ -154,7 +154,7 @@ _Thread_local tpc_loop *tpc_current_loop;
 enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
 
 // If content has no other end, libcurl accepts the end of the connection as the end of the content. But any attacker on the
-// path can end a connection. Only a close_notify shows that the server has ended it (RFC 9112 §9.8).
+// path can end a connection. Only a close_notify shows that the server has ended the content (RFC 9112 §9.8).
 static void on_info(const void *session, int where, int value) {
     tpc_loop *loop = tpc_current_loop;
     if (where != SSL_CB_READ_ALERT || (value & 0xFF) != CLOSE_NOTIFY) return;

@@ -90,7 +90,7 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `request.c`. 0 if libcurl would use the number as the scope of an IPv6 address.
+    // See `request.c`. 0 for a name, because libcurl would use the scope of an IPv6 address.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):

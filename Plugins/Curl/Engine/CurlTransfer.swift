@@ -176,7 +176,7 @@ extension CurlTransfer {
     // whether HTTP/2 is used if a server refuses HTTP/1.1.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
-        // Several events may have gathered. `pass` carries out all their actions for the exchange.
+        // There may be several events. `pass` carries out their actions for the exchange.
         var actions = noteConnection()
         let count = handle.bodyCount
         let chunk = handle.takeBody()

@@ -137,7 +137,7 @@ struct TransferStateMachine {
     var version: Version?
     private var repeats = 0
 
-    // The same limit as in libcurl.
+    // libcurl has the same limit for repeated requests.
     private static let maxRepeats = 5
 
     init(state: State = .new) { self.state = state }

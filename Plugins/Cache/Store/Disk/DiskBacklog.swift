@@ -35,7 +35,7 @@ final class DiskBacklog: Sendable {
         /// Whether to write at once, because the queue is long; otherwise a little later, together
         /// with changes that are added meanwhile.
         let isNow: Bool
-        // The latest task has the highest number. Earlier tasks stop.
+        // The latest task has the highest number. Tasks with lower numbers stop.
         fileprivate let number: Int
     }
 

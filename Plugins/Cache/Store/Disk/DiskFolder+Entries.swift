@@ -94,12 +94,12 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // The old entry of this key is even older.
+            // The old entry of this key is out of date, too.
             try removeAll(entry.mark, index, &usage)
         }
     }
 
-    // Frees the space of an entry that the index does not contain any more. If this fails, the
+    // Frees the space of an entry that the index does not contain any more. If freeing fails, the
     // space becomes free when the file is removed.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1

@@ -70,7 +70,7 @@ extension DiskStore {
         }
     }
 
-    // Writes the waiting changes. Other jobs of the queue run between parts of this work.
+    // Writes the waiting changes. Other jobs of the queue run after each batch of changes.
     private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
         guard let due = backlog.due(start) else { return }
         let left = min(due, rest)

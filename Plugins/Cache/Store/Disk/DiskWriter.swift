@@ -91,7 +91,7 @@ final class DiskWriter: CacheWriter {
     func commit() async throws {
         switch end(as: .ended) {
         case .ended: return
-        // The old entry is out of date, because the new content differs from it.
+        // The old entry is out of date, because the new content differs.
         case .tooLarge: try await store.remove(response.key)
         case .open(var content):
             content.buffer = content.buffer.exact
@@ -124,7 +124,7 @@ final class DiskWriter: CacheWriter {
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard try index.removalsByOthers(mark) == removals else {
-                    // The old entry of this key is even older.
+                    // The old entry of this key is out of date, too.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)

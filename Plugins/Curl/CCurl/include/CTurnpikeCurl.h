@@ -117,7 +117,7 @@ typedef struct tpc_pool_watcher {
     void (*closed)(void *watcher, int descriptor);
 } tpc_pool_watcher;
 
-/// Call it before the loop has a transfer.
+/// Call this function before the loop has a transfer.
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher);
 /// Returns the local port of a socket; 0 for a Unix socket, or if unknown.
 int tpc_local_port(int descriptor);
