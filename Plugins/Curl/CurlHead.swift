@@ -43,7 +43,6 @@ extension Exchange.Head {
 }
 
 extension HTTPHeaders {
-    /// The names of the transfer codings (RFC 9112 §7), in lower case.
     fileprivate var transferCodings: [String] {
         (self[.transferEncoding] ?? "").split(separator: ",")
             .map { Grammar.trimmed($0).lowercased() }
@@ -130,7 +129,6 @@ enum CurlHead {
 }
 
 // SAFETY: used only during the call that passes the bytes.
-/// The lines of a head without their ends.
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
@@ -254,7 +252,6 @@ struct FieldReader {
         return frames == true ? "that frames the content is folded" : nil
     }
 
-    // Returns whether the line is a field line.
     private mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"), from: 0) else {
             return false

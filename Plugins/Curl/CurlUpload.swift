@@ -22,7 +22,6 @@ final class CurlUpload: @unchecked Sendable {
     private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
-    // The first reading, until it starts.
     private var reader: RequestBodyReader?
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
@@ -62,7 +61,6 @@ final class CurlUpload: @unchecked Sendable {
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Why the content cannot be read, or nil.
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
     /// The trailer lines, after all content was read.
@@ -137,7 +135,6 @@ final class UploadPipe: Sendable {
         var count = 0
         // libcurl has found no bytes, and must be woken up when bytes arrive.
         var isReaderWaiting = false
-        // The task has found no free space, and waits for this continuation.
         var room: OneShot<Void>?
 
         mutating func dropFirst() {

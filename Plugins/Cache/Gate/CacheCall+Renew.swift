@@ -6,7 +6,6 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {
-    // The fields of a range request or of the caller's own condition.
     private static let partialFields: [HTTPHeaders.Name] = [
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]

@@ -5,7 +5,6 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// An entry that the origin has confirmed.
 struct Validation: Sendable {
     let entry: CacheEntry
     var cookies: [String] = []

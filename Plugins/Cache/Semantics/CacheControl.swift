@@ -94,7 +94,6 @@ struct CacheControl {
     }
 }
 
-/// A number of seconds (RFC 9111 §1.2.2).
 enum DeltaSeconds {
     /// The largest number that a recipient must support (RFC 9111 §1.2.2); counts as forever.
     static let longest: Int64 = 1 << 31

@@ -40,7 +40,6 @@ public struct CacheKey: Sendable {
     /// The owner of responses: one caller, or all callers of a cache's partition.
     public var partition: String? { storage.partition }
 
-    /// The longest URL that is cached, in bytes.
     static let maxURLBytes = 8192
 
     /// Creates a key from its parts.

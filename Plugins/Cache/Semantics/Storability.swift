@@ -37,7 +37,7 @@ enum Storability {
         return control.isExplicit || head.headers.contains(.expires) || isHeuristic(status)
     }
 
-    /// The fields of a response that are stored (§3.1).
+    /// The stored header fields (RFC 9111 §3.1).
     static func fields(_ headers: HTTPHeaders, _ control: CacheControl) -> HTTPHeaders {
         var named = control.noCacheFields
         for field in headers where field.name == .connection {

@@ -28,7 +28,6 @@ public struct Variant: Hashable, Sendable {
     /// The fields, in order of their names.
     public let fields: [Field]
 
-    /// The largest number of fields in the `Vary` of a stored response.
     static let maxFields = 32
 
     /// Creates a variant from fields.

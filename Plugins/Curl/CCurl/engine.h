@@ -98,7 +98,6 @@ struct tpc_loop {
     tpc_loop *outer;
     // The transfers that have news, in order.
     struct transfer *first_ready, **last_ready;
-    // The transfers that libcurl has.
     struct transfer *active;
     // The TLS connections that have reported a close_notify in the current call of libcurl. A transfer whose content ends with
     // its connection ends in the same call.
@@ -144,7 +143,6 @@ typedef struct transfer {
         struct curl_slist *connect_to;
         // Whether the request's rule has refused an address, and whether a socket was opened to another address.
         bool has_refused, has_opened;
-        // How many handshakes of HTTP/3 have begun.
         int handshakes;
     } request;
     struct {
@@ -155,7 +153,6 @@ typedef struct transfer {
     int changed;
     // The directions that libcurl itself has paused, as TPC_PAUSE_… bits. See `tpc_transfer_pause`.
     int paused;
-    // The version of HTTP that the configuration has set.
     long version;
     struct curl_slist *overrides;
     struct {

@@ -14,7 +14,6 @@ final class CurlEngine: Sendable {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
         var isNew = false
-        // The engine takes no more transfers.
         var isClosed = false
     }
 
@@ -47,7 +46,6 @@ final class CurlEngine: Sendable {
     // How many threads own `state`, or are about to own it. On Linux it costs a system call to try
     // a lock that another thread owns or hands over.
     let owners = Atomic(0)
-    // The number of running transfers.
     let load = Atomic(0)
     // Whether the thread will check the inbox before it waits.
     private let isAwake = Atomic(true)
@@ -129,12 +127,10 @@ final class CurlEngine: Sendable {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
-    /// Waits until the transfers have ended, then ends the engine.
     func stop() {
         end(.drain)
     }
 
-    /// Ends the transfers and the engine.
     func shutdown() async {
         end(.now)
         try? await over.value()

@@ -5,7 +5,8 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// An easy handle of libcurl, and the bytes that it has received; used under the engine's lock.
+/// An easy handle of libcurl and its received bytes, used under the engine's lock.
+/// `CTurnpikeCurl.h` describes the functions.
 // SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
@@ -89,26 +90,20 @@ import TurnpikeSupport
         return unsafe .foreign(UnownedBuffer(start: bytes, count: count, giveBack: giveBack))
     }
 
-    /// libcurl's code for the end of the transfer, or nil while the transfer runs.
+    /// nil while the transfer runs.
     var result: Int32? {
         let result = unsafe pointer.pointee.result
         guard Int(result) == TPC_RUNNING else { return result }
         // libcurl would send the request again, and waits for a connection.
         return isLost || isRefused || needsHTTP1 || skipsContent ? CurlFault.aborted : nil
     }
-    /// Whether libcurl drops the content, because it would have sent the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
-    /// Whether the header or trailer section was larger than the limit.
     var isHeadTooLarge: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_TOO_LARGE }
-    /// Whether the TLS connection ended without a close_notify of the peer.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
-    /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
-    /// Whether the transfer got a place within the limits of connections.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
-    /// Whether the request's address rule allowed none of the addresses.
     var lacksAllowedAddress: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_ADDRESS }
     var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
@@ -138,12 +133,10 @@ import TurnpikeSupport
         unsafe tpc_transfer_pause(pointer, paused & ~Int32(TPC_PAUSE_SENDING))
     }
 
-    /// Makes libcurl try the next address for a transfer that is connecting.
     func nudge() { unsafe tpc_transfer_nudge(pointer) }
 
     // MARK: Options
 
-    /// nil for no proxy.
     func setProxies(http: String?, https: String?) -> Int32 {
         unsafe tpc_set_proxies(pointer, http, https)
     }
@@ -181,7 +174,6 @@ import TurnpikeSupport
         if let old = unsafe old { unsafe Unmanaged<TrustFiles.Content>.fromOpaque(old).release() }
     }
 
-    /// Sets the addresses of hosts, in libcurl's format.
     func setOverrides(_ lines: [String]) -> Int32 {
         let text = lines.map { $0 + "\0" }.joined()
         return unsafe tpc_set_overrides(pointer, text, text.utf8.count)
@@ -211,7 +203,6 @@ struct CurlTimes: Sendable {
     let isReused: Bool
     let carriesMany: Bool
     let peer: String?
-    /// A number that is unique among the open connections; 0 if unknown.
     let connection: Int32
 }
 
@@ -264,9 +255,7 @@ extension CurlHandle {
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
     var isHTTP3: Bool { unsafe pointer.pointee.is_http3 }
     var carriesMany: Bool { isHTTP2 || isHTTP3 }
-    /// Whether the server has announced the end of the HTTP/2 connection (RFC 9113 §6.8).
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
-    /// Whether the transfer failed and the server has certainly not acted on the last send.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
     var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
     /// Whether the response came with all of its content, even if the request failed.
@@ -280,7 +269,6 @@ extension CurlHandle {
             && faultText(result).contains("STREAM_CLOSED")
     }
 
-    /// Whether a response of known length has arrived completely.
     private var isWhole: Bool {
         guard hasHead, !isHeadTooLarge else { return false }
         let status = unsafe pointer.pointee.status
@@ -300,8 +288,6 @@ extension CurlHandle {
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
     var hasLength: Bool { length >= 0 }
 
-    /// Whether the request was written to a reused connection that ended before the first byte of a
-    /// response.
     var isLost: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_LOST }
 
     /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).

@@ -15,7 +15,6 @@ import TurnpikeCore
     let hasGnuTLS: Bool
     let hasHTTP2: Bool
     let hasUnixSockets: Bool
-    /// Whether this libcurl loses no response over HTTP/2.
     let isHTTP2Sound: Bool
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
 

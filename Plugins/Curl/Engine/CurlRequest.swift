@@ -22,11 +22,9 @@ struct CurlRequest: Sendable {
     let asksForConsent: Bool
     let hasTrailers: Bool
     let isSecure: Bool
-    /// Whether the request may share an HTTP/2 connection with other requests.
     let isShareable: Bool
     /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
-    /// The request's own settings for its connection; nil for none.
     let route: CurlRoute?
 
     // `length` is nil if there is no content, or if its size is unknown. `decodes` says whether the
@@ -113,8 +111,6 @@ struct CurlRequest: Sendable {
 }
 
 extension Request {
-    /// The absolute form of the target, the form for a server (RFC 9112 §3.2), and the number of
-    /// bytes of scheme and authority in the absolute form.
     fileprivate var targetForms: (url: String, target: String, originCount: Int) {
         let uri = targetURI
         let url = uri.absoluteForm

@@ -90,7 +90,6 @@ final class CurlTransfer: @unchecked Sendable {
 extension CurlTransfer {
     typealias Actions = TransferStateMachine.Actions
 
-    /// Whether the request's content was opened or cannot be opened.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
@@ -98,7 +97,6 @@ extension CurlTransfer {
     /// Whether its connection may carry many requests; nil while it has no connection.
     var carriesMany: Bool? { handle.flatMap { $0.sends > 0 ? $0.carriesMany : nil } }
 
-    /// The only version of HTTP that the server accepts; nil if unknown.
     var version: TransferStateMachine.Version? { life.version }
 
     /// Offers only one version, and shares connections to a destination if there is one.

@@ -90,7 +90,6 @@ struct AlternativeOrigin: Sendable {
 
     func noteFailure() { services.noteFailure(of: origin, at: timeSource.now) }
 
-    /// Notes the failure of a request, unless its caller has ended the request.
     func noteFailure(_ error: any Error) {
         switch (error as? ClientError)?.code {
         case .connection, .connectTimeout, .tls, .protocol, .incomplete, .deadlineExceeded,

@@ -120,7 +120,6 @@ extension CurlTransport.Configuration {
         }
     }
 
-    // Reads a word or a bool.
     private static func http2(_ settings: Settings) -> CurlTransport.HTTP2 {
         if settings.value("http2")?.bool == nil {
             return settings.choice("http2", default: .automatic)

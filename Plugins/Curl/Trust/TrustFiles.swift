@@ -53,7 +53,7 @@ final class TrustFiles: Sendable {
     private let pair: CurlTransport.ClientCertificate?
     private let state: Mutex<State>
 
-    /// libcurl's own limit for content in memory.
+    /// libcurl's own limit for a file in memory, in bytes.
     private static let maxBytes = 8_000_000
 
     /// - Returns: nil if no file is named, or if libcurl's TLS cannot use content in memory.
@@ -168,7 +168,6 @@ final class TrustFiles: Sendable {
     }
 }
 
-/// The values that distinguish a file from its replacement.
 private struct Stamp: Equatable {
     let device, inode, size, modified, modifiedFraction, changed, changedFraction: Int64
 

@@ -85,7 +85,7 @@ final class CacheFile: Sendable {
 
     // MARK: Content
 
-    /// The bytes at a position; fewer if the file ends earlier.
+    /// Returns fewer bytes if the file ends earlier.
     func read(_ count: Int, at offset: Int64) throws -> Data {
         var data = Data(count: count)
         let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }

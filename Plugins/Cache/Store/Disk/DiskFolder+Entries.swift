@@ -31,7 +31,6 @@ extension DiskFolder {
         }
     }
 
-    /// Stores a temporary file as an entry, if there is space.
     func keep(
         _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -156,7 +155,7 @@ extension DiskFolder {
             let number: UInt32
             let entries: Int
             let room: Int64
-            /// The time of the last use of one of its entries, in seconds since 1970.
+            /// Seconds since 1970.
             let used: Int
         }
 

@@ -26,7 +26,6 @@ final class DiskFolder: @unchecked Sendable {
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // The usage that was last written to the lock's file.
     private var noted: CacheUsage?
     // The size and number of entries, while the lock is held for several changes.
     private var held: CacheUsage?

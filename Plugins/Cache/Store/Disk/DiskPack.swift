@@ -22,7 +22,7 @@ struct DiskPack {
     // file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    // The most bytes of a file that several entries share. The entries are removed together.
+    // Entries that share a file are removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int
