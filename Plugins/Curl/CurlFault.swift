@@ -228,7 +228,7 @@ enum CurlFault {
             return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
-            // The code does not tell which rule was broken. Perhaps only the length is wrong.
+            // The code does not tell which rule was broken: perhaps only the length is wrong.
             return Kind(.incomplete, "the body has another length than its head says")
         default: return kind(of: text, circumstances.phase)
         }

@@ -159,7 +159,7 @@ private struct StatusLine {
     let version: String
 
     init?(_ line: UnsafeBufferPointer<UInt8>) {
-        // The name is case-sensitive (RFC 9112 §2.3).
+        // The name `HTTP` is case-sensitive (RFC 9112 §2.3).
         let name = "HTTP/".utf8
         guard line.count >= 8, unsafe line.starts(with: name),
             let blank = unsafe line.firstIndex(of: UInt8(ascii: " "))
@@ -275,7 +275,7 @@ struct FieldReader {
         return true
     }
 
-    // UTF-8, or else one character for each byte (RFC 9110 §5.5).
+    // Decodes UTF-8; any other text becomes one character for each byte (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         unsafe String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -291,7 +291,7 @@ extension UnsafeBufferPointer<UInt8> {
     }
 
     fileprivate var isASCII: Bool {
-        // Without a branch for each byte, so that the compiler handles many bytes at once.
+        // The loop has no branch, so the compiler handles many bytes at once.
         var bits: UInt8 = 0
         for index in indices { bits |= unsafe self[index] }
         return bits < 0x80

@@ -5,8 +5,8 @@ public import TurnpikeCore
 extension CurlTransport {
     /// The settings of a ``CurlTransport``.
     ///
-    /// By default, the transport reads no settings from the environment, no `.netrc`, and no
-    /// certificates but the system's. Unless ``proxy`` names a proxy, the transport uses none.
+    /// By default, the transport reads neither the environment nor `.netrc`, and trusts only the
+    /// system's certificates. Unless ``proxy`` names a proxy, the transport uses none.
     public struct Configuration: Sendable {
         /// The number of event loops.
         ///

@@ -63,7 +63,7 @@ final class CurlUpload: @unchecked Sendable {
 
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
-    /// The trailer lines, after all content was read.
+    /// Valid after all content was read.
     var trailerLines: [String] {
         let trailers = pipe.withLock { $0 }?.trailers ?? [:]
         return trailers.map { "\($0.name.rawValue): \($0.value)" }
@@ -171,7 +171,7 @@ final class UploadPipe: Sendable {
         self.init(.reader(reader), .open, onFill: onFill)
     }
 
-    /// For content that a task must open, because opening runs the caller's code, which may block.
+    /// Opening runs the caller's code, which may block, so a task opens the content.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }

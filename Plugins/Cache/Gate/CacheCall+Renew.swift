@@ -246,8 +246,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // `standard` is in seconds, and applies if the entry states no time. A stored server error
-    // never replaces another server error.
+    // `standard`, in seconds, applies to entries that state no time of their own. A stored server
+    // error never replaces another server error.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard

@@ -32,7 +32,7 @@ struct CacheIdentity: Sendable {
     /// The partition of the person; nil if the request has neither credential nor cookie.
     let person: String?
 
-    /// Reads the identity from a request, or uses the tenant if there is one.
+    // Reads the identity from a request. A tenant replaces that identity.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
     ) {

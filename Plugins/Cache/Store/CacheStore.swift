@@ -94,13 +94,13 @@ public protocol CacheStore: Sendable {
 }
 
 extension CacheStore {
-    /// Nil: the bounds are unknown.
+    /// Returns nil: the bounds are unknown.
     public var entryBounds: CacheEntryBounds? { nil }
 
-    /// False: only this process changes the entries, or no other store has copies of them.
+    /// Returns false: only this process changes the entries, or no other store has copies.
     public var isShared: Bool { false }
 
-    /// Nil: no call waits for another call.
+    /// Returns nil: no call waits for another call.
     public var claimLimit: Duration? { nil }
 
     /// Every caller fetches the response itself.

@@ -67,7 +67,7 @@ public struct EntryRecord: Sendable {
         EntryRecord(response, closing)
     }
 
-    /// Reads the bytes after the content, without the content; nil if the bytes are incomplete.
+    /// Reads the bytes after the content; nil if these bytes are incomplete.
     public init?(tail: Data) {
         guard let closing = Closing(tail),
             tail.count - Self.closingBytes == Int(closing.headLength),

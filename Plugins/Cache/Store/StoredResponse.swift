@@ -81,7 +81,7 @@ public struct StoredResponse: Sendable {
         return Self.duration(fresh + stale)
     }
 
-    // Limited, because the age of a response from the future is infinite.
+    // The result is limited, because the age of a response from the future is infinite.
     private static func duration(_ seconds: Double) -> Duration {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }

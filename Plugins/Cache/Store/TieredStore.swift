@@ -196,7 +196,8 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not accept the content. Look-ups must then not find its old entry.
+    // nil if a store does not accept the content. Look-ups must not find the old entry in that
+    // store.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 

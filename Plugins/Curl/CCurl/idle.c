@@ -78,7 +78,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
     int64_t present = tpc_loop_now();
     loop->first_byte_due = INT64_MAX;
     loop->lacks_idle = 0;
-    // Older versions write to the connection once more to end TLS, which would raise SIGPIPE.
+    // Older versions of libcurl write to the ended connection to end TLS, which raises SIGPIPE.
     if (tpc_version(loop->library) < 0x075700) return;
     uint32_t sought = 0;
     int from = 0;

@@ -121,8 +121,8 @@ final class CurlEngine: Sendable {
         return !isClosed
     }
 
-    // Fails a transfer that was posted after the end. If an iteration already has its order to
-    // start, that iteration fails it.
+    // Fails a transfer that was posted after the end. If an iteration already has the start order,
+    // that iteration fails the transfer.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }

@@ -97,7 +97,7 @@ import TurnpikeCore
 
     // MARK: Versions
 
-    // See the figures in <doc:HTTP2OverLibcurl>.
+    // The condition follows from the figures in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }

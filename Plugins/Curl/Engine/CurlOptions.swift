@@ -183,7 +183,7 @@ struct CurlOptions: Sendable {
         let code = setter.handle.setProxies(
             http: proxies.http?.curlText, https: proxies.https?.curlText)
         try setter.check(code, "proxy")
-        // For CONNECT only; a server gets the request's own field.
+        // The field is for CONNECT only; a server gets the request's own `User-Agent`.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }

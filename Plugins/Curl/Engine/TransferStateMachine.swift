@@ -106,8 +106,8 @@ struct TransferStateMachine {
     /// The actions to carry out.
     ///
     /// The transfer first carries out its own actions (from ``open`` to ``tryNextAddress``). Then
-    /// the table carries out the actions that concern other transfers. Both follow the order of
-    /// this list. The transfer begins ``restart``, and the table completes it.
+    /// the table carries out the actions that concern other transfers. Transfer and table follow
+    /// the order of this list. The transfer begins ``restart``, and the table completes it.
     struct Actions: OptionSet {
         let rawValue: UInt16
         static let admitNext = Actions(rawValue: 1 << 0)

@@ -88,8 +88,8 @@ final class TrustFiles: Sendable {
         let stamps = Self.paths(authorities, pair).map { Stamp($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // Taken before the files are read, so that the next call notices a change during
-                // the reading.
+                // The stamps are older than the content, so the next call notices a change during
+                // reading.
                 state.stamps = stamps
                 renew(&state)
             }

@@ -108,7 +108,7 @@ final class CurlUpgrade: UpgradedChannel {
             guard state.life.state == .open else { throw state.fault ?? Self.isClosed }
             if !bytes.isEmpty { state.queue.append(UpgradeLink.Chunk(bytes)) }
             state.queued += bytes.count
-            // If older bytes are left, the thread of the loop sends.
+            // If older bytes are left, the thread of the loop sends them first.
             let followUp = state.queue.count > 1 ? FollowUp() : send(&state)
             let moment = state.queued > Self.highWater ? OneShot<Void>() : nil
             if let moment { state.writers.append(moment) }
@@ -161,7 +161,8 @@ final class CurlUpgrade: UpgradedChannel {
     func goOnOpening() {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
         guard present != .waiting else { return failIfLate(hadPlace: false) }
-        // Without the lock: libcurl calls the address rule, which may close this connection.
+        // Runs without the lock, because libcurl calls the address rule, which may close the
+        // connection.
         if let link, present == .connecting { connect(link) }
         failIfLate(hadPlace: true)
         advance(.threadPassed)
@@ -170,7 +171,8 @@ final class CurlUpgrade: UpgradedChannel {
     private func connect(_ link: UpgradeLink) {
         do {
             guard let (socket, times) = try link.connect(transfer) else { return }
-            // First, because a thread that closes this connection removes it from `upgrades`.
+            // The first step, because a thread that closes this connection removes it from
+            // `upgrades`.
             upgrades.didOpen(self, socket)
             waits.withLock { $0.socket = socket }
             let actions = state.withLock { $0.life.handle(.connected) }

@@ -55,7 +55,7 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
-    // False while the thread will look at the connections before it waits again.
+    // False if the thread will look at the connections before it waits again.
     private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
@@ -71,7 +71,7 @@ final class UpgradeLoop: Sendable {
     deinit { state.withLock { $0.poller?.free() } }
 
     // Adds a connection, which begins when there is a place for it. Returns the poller for its
-    // socket, which is valid as long as this object.
+    // socket; the poller is valid as long as this object.
     func add(_ connection: CurlUpgrade) throws -> CurlLoop {
         let (poller, mustStart) = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }

@@ -21,7 +21,7 @@ struct UpgradeStateMachine {
         case finishing
         /// The connection only receives.
         case finished
-        /// The connection ended while connecting. The thread of the loop has not noticed yet.
+        /// The connection ended while connecting, and the thread of the loop has not noticed yet.
         case abandoned
         case closed
     }

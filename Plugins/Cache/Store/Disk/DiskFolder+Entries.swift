@@ -188,7 +188,7 @@ extension DiskFolder {
                 }
             }
         }
-        // A folder that cannot be listed is an error, not an empty folder.
+        // If the folder cannot be listed, the count fails instead of returning zero.
         let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// and its checksum, so a look-up during a change finds the entry or nothing.
 final class DiskIndex: Sendable {
     struct Place: Hashable, Sendable {
-        /// Never 0.
+        /// The number of the file; never 0.
         let file: UInt32
         /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int

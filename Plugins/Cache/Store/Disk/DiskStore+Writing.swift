@@ -148,8 +148,8 @@ extension DiskStore {
 
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // If noting fails, the entry is removed anyway. Other processes may then store a
-            // response that they requested before the removal.
+            // If the removal cannot be counted, the entry is removed anyway. Other processes may
+            // then store a response that they requested before the removal.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)
