@@ -152,7 +152,7 @@ enum CurlFault {
         if has(text, "request too large") {
             return Kind(.invalidRequest, "the request's header section is too large")
         }
-        // The texts of the second line come from HTTP/2 and concern the whole connection.
+        // In the second line of the condition, the texts are faults of a whole HTTP/2 connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {

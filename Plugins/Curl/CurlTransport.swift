@@ -95,7 +95,7 @@ public final class CurlTransport: Transport {
     /// threads. With several engines, the thread is that of the first engine, and exchanges of
     /// other engines save nothing.
     ///
-    /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
+    /// The design follows tokio's current-thread runtime and SwiftNIO's event loops (SE-0417).
     public var executor: any TaskExecutor { lane.engines[0] }
 
     /// Why replaced files of ``Configuration/trust`` cannot be used; nil if all can be used.

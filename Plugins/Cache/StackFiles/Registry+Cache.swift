@@ -11,7 +11,7 @@ import TurnpikeSupport
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
     /// - Parameter shared: Makes a cache store over the store of the file's `shared`, for gates
-    ///   that use `shared`; nil if it cannot.
+    ///   that use `shared`; returns nil if that is impossible.
     public mutating func registerCache(
         shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
             _, _ in nil

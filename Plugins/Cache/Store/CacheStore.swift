@@ -71,7 +71,7 @@ public protocol CacheStore: Sendable {
     /// Whether other processes change the store's entries.
     var isShared: Bool { get }
 
-    /// How long a call waits at most for a call with a claim; nil if calls do not wait.
+    /// The longest wait of a call while another call has the claim; nil if calls do not wait.
     var claimLimit: Duration? { get }
 
     /// Claims the fetch of a missing response, so that callers in other processes wait.

@@ -21,7 +21,8 @@ extension CurlEngine {
     }
 
     // With more transfers the thread hardly sleeps, and a caller's iteration makes the thread wait.
-    // For 64 requests at once to a server on the same machine, that costs a third of the CPU.
+    // For 64 requests at once to a server on the same machine, such an iteration costs a third of
+    // the CPU.
     private static let maxLoad = 4
     // The most polls of a caller for its response, which may arrive in pieces. The caller does not
     // read the response while it polls, so the thread takes over after these polls.

@@ -73,7 +73,7 @@ import TurnpikeCore
                     + reasons.joined(separator: "; ")))
     }
 
-    /// Returns why a library cannot be loaded, for tests; nil means the usual files.
+    // Returns why a library cannot be loaded, for tests. `file` is nil for the usual files.
     static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {

@@ -11,7 +11,7 @@ struct CurlOptions: Sendable {
     let proxies: ProxyRoutes
     /// When HTTP/3 is used; `.automatic` means that TCP connects as well and may be faster.
     let http3: CurlTransport.HTTP3
-    /// nil if libcurl itself reads the trust files.
+    /// The trust files; nil if libcurl itself reads these.
     let trustFiles: TrustFiles?
 
     private typealias Configuration = CurlTransport.Configuration

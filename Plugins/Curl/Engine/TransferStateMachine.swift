@@ -73,11 +73,11 @@ struct TransferStateMachine {
 
     /// The rest of the request's content when bytes of the response arrive.
     enum RequestRest: Equatable {
-        /// Nothing is left, or the server may still want the rest.
+        /// All content was sent, or the server may still want the rest.
         case wanted
-        /// All content is left: libcurl has read none of it.
+        /// libcurl has read nothing of the content.
         case untouched
-        /// Some content is left, and the server does not need it.
+        /// The server does not need the rest of the content.
         case unwanted
     }
 

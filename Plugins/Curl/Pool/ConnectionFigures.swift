@@ -80,7 +80,7 @@ final class ConnectionFigures: @unchecked Sendable {
 
     // MARK: Callbacks of the loop
 
-    // The functions that the loop calls. These functions do not keep the object alive.
+    // The functions that the loop calls, which do not keep this object alive.
     var watcher: tpc_pool_watcher {
         unsafe tpc_pool_watcher(
             watcher: Unmanaged.passUnretained(self).toOpaque(), opening: noteOpening,

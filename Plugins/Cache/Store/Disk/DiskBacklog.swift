@@ -154,8 +154,8 @@ final class DiskBacklog: Sendable {
     // If more changes fail, the disk is unusable.
     private static let maxPostponed = 256
 
-    // Removes changes that were written or have failed. The changes `others` are written with the
-    // next change; above a limit, they are dropped.
+    // Removes changes that were written or have failed. The changes in `others` are queued again
+    // before the next change, up to a limit.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }

@@ -216,7 +216,7 @@ extension DiskFolder {
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files
         (usage.entries, usage.bytes) = (0, 0)
-        // Frees a tenth of the limit at once, so that the next responses need no search.
+        // Frees a tenth of the limit at once, so that the next responses find free space.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
         let packs = try foundPacks()
