@@ -145,7 +145,7 @@ struct CacheKeys: Sendable {
     /// The key of responses to this identity, except those for one person.
     var common: CacheKey { credential ?? everybody }
 
-    /// Whether a key belongs only to this person, while others have the same ``common`` key.
+    /// Whether a key belongs to this person only, and not to all callers with this credential.
     func isPersonal(_ key: CacheKey) -> Bool { key == person }
 
     func contains(_ key: CacheKey) -> Bool {

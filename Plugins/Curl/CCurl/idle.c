@@ -86,7 +86,8 @@ void tpc_connections_make_room(tpc_loop *loop) {
         interest_t *waiting = &loop->interests[descriptor];
         if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
         if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. Then one of the peers waits until the other peer has an idle connection.
+            // Two peers may have the same bit. In this case, one of the peers waits until the other peer has an idle
+            // connection.
             if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;

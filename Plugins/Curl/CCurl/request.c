@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The options of a request for libcurl, and libcurl's questions until it has sent the request once. Uses http2.c, connections.c
+// The options of a request for libcurl, and the callbacks until libcurl has sent the request once. Uses http2.c, connections.c
 // and library.c.
 
 #include "engine.h"
@@ -116,7 +116,7 @@ static void choose_target(transfer_t *this) {
 
 // MARK: The route.
 //
-// The endpoint of a connection if the request has its own settings, and the allowed addresses.
+// A request may have its own settings for the endpoint of its connection and for the allowed addresses.
 //
 // libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and
 // port of CURLOPT_CONNECT_TO, and the path of the Unix socket.
@@ -140,7 +140,7 @@ static int set_route(transfer_t *this, const tpc_request *request) {
     }
     if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
         code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
-    // A libcurl without IPv6 has no such option, and needs it only for its limit.
+    // A libcurl without IPv6 has no CURLOPT_ADDRESS_SCOPE, and needs the scope only for its limit.
     if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
     if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
     return code;
