@@ -13,13 +13,9 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
     public var description: String { "\(text) (libcurl \(code))" }
 }
 
-/// Turns a code of libcurl into an error that says what happened.
 enum CurlFault {
-    /// libcurl's code for an HTTP/2 connection that cannot continue.
     static let http2: Int32 = 16
-    /// libcurl's code for a stream of HTTP/2 that was reset.
     static let http2Stream: Int32 = 92
-    /// libcurl's code for a TLS handshake that fails.
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
@@ -28,7 +24,6 @@ enum CurlFault {
     /// libcurl's code for content that cannot be sent again.
     static let rewindError: Int32 = 65
 
-    /// The known facts about a failed transfer.
     struct Circumstances {
         var phase: TransferState.Phase
         var sends = 1
@@ -68,21 +63,21 @@ enum CurlFault {
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
     }
 
-    /// The error for content that ends with its connection, if the connection was cut.
+    /// The error for content without a length whose connection was cut.
     static var wasCut: ClientError {
         ClientError(
             .incomplete, "the TLS connection was cut before the server said that the body ended",
             transfer: TransferState(.receiving))
     }
 
-    /// The error for an answer that ends within its head.
+    /// The error for a response that ends within its head.
     static func wasCutInHead(_ state: TransferState) -> ClientError {
         ClientError(
             .connection, "the server closed the connection within the head of its answer",
             transfer: state)
     }
 
-    /// The error if a request's rule refused all addresses.
+    /// The error if a request's address rule refused all addresses.
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
@@ -91,7 +86,6 @@ enum CurlFault {
             transfer: state)
     }
 
-    // Which endpoint the request names, if any.
     private static func place(_ target: ConnectTarget?) -> String {
         target.map { " (at \($0))" } ?? ""
     }
@@ -104,7 +98,7 @@ enum CurlFault {
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
-    // The request's content cannot be read again, so it was not sent again by HTTP/1.1.
+    // The request was not sent again by HTTP/1.1, because its content cannot be read again.
     private static func needsHTTP1(_ underlying: CurlFailure, _ state: TransferState) -> ClientError
     {
         ClientError(
@@ -126,14 +120,13 @@ enum CurlFault {
             transfer: TransferState(.connecting), proxyStatus: status)
     }
 
-    /// The error if a connection was not made in time.
     static func noConnection(to target: ConnectTarget?, hadPlace: Bool) -> ClientError {
         ClientError(
             .connectTimeout, noConnection(hadPlace) + place(target),
             transfer: TransferState(.connecting))
     }
 
-    // libcurl itself times a transfer that has waited for a place and has just got one.
+    // libcurl's own time limit includes the wait for a place.
     private static func noConnection(_ hadPlace: Bool) -> String {
         hadPlace
             ? "no connection was made in time"
@@ -141,7 +134,7 @@ enum CurlFault {
                 + " or connectTimeout"
     }
 
-    /// The error for the content of a response that refuses `Expect: 100-continue` (417).
+    /// The error for a response that refuses `Expect: 100-continue` with content (417).
     static var wasSkipped: ClientError {
         ClientError(
             .incomplete, "libcurl drops the content of a 417; send the request without Expect",
@@ -152,14 +145,14 @@ enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
-        // libcurl also reports this if it has forgotten a stream that the server's GOAWAY ends.
+        // libcurl also reports this error for a forgotten stream that the server's GOAWAY ended.
         if circumstances.hasGoAway, has(text, "callback function failed") {
             return leftBehind(hasHead)
         }
         if has(text, "request too large") {
             return Kind(.invalidRequest, "the request's header section is too large")
         }
-        // The texts of the second line are those of HTTP/2; they concern the whole connection.
+        // In the second line of the condition, the texts are faults of a whole HTTP/2 connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
@@ -195,7 +188,8 @@ enum CurlFault {
             return Kind(.connection, what)
         case 3:
             return Kind(.invalidRequest, "libcurl does not accept this URL")
-        // For a certificate or key that cannot be used, 8.18 reports 43, and 8.14 reports 58.
+        // For a certificate or key that cannot be used, libcurl 8.18 reports 43, and 8.14 reports
+        // 58.
         case 43 where circumstances.phase == .connecting:
             return Kind(.tls, tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
@@ -214,34 +208,34 @@ enum CurlFault {
                 .protocol,
                 garbled.message
                     + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
-        // 43: the first field line begins with a blank, as if it continued an earlier line.
+        // 43: the first field line begins with a blank, like the continuation of an earlier line.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
             return Kind(.incomplete, "the connection was closed before the body's end")
         case 27 where circumstances.sends > 0:
             return Kind(.tooLarge, "a line of the response's header is too long")
-        // 8.14 reports this for a long line, and for more than 5000 lines.
+        // libcurl 8.14 reports this code for a long line, and for more than 5000 lines.
         case 100 where circumstances.sends > 0:
             return Kind(.tooLarge, "the response's header section is too large")
         case 61 where has(text, "transfer-encoding"): return coded
         case 61:
             return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
-        // Over HTTP/2, libcurl has other codes for a peer that closes its connection. This code
-        // means that libcurl itself closed the connection.
+        // With HTTP/2, this code means that libcurl itself closed the connection. If the peer
+        // closes the connection, libcurl reports other codes.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
-            // The code does not tell which rule was broken. Perhaps only the length is wrong.
+            // The code does not tell which rule was broken: perhaps only the length is wrong.
             return Kind(.incomplete, "the body has another length than its head says")
         default: return kind(of: text, circumstances.phase)
         }
     }
 
-    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Either side
-    // may have reported the code.
+    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Client or
+    // server may have reported the code.
     private static func breaksRules(_ text: String) -> Bool {
         has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
     }
@@ -259,7 +253,6 @@ enum CurlFault {
         }
     }
 
-    // The failure of a request on a connection that the server has ended.
     private static func leftBehind(_ hasHead: Bool) -> Kind {
         hasHead
             ? lostInBody
@@ -270,7 +263,7 @@ enum CurlFault {
         Kind(.incomplete, "the connection was lost before the body's end")
     }
 
-    // 8.14 refuses the field before `CurlHead` sees it; `CurlHead` refuses it too.
+    // libcurl 8.14 refuses the field before `CurlHead` does.
     private static var coded: Kind {
         Kind(.decompression, "the response has a transfer coding not asked for")
     }
@@ -289,17 +282,16 @@ enum CurlFault {
     }
 }
 
-// What libcurl and the TLS libraries report if a TLS handshake fails.
 extension CurlFault {
-    /// Returns what a failed handshake means, from the words of OpenSSL and GnuTLS.
+    /// Returns the kind of a failed handshake, from the texts of OpenSSL and GnuTLS.
     static func handshake(_ text: String) -> Kind {
-        // The answer is not a TLS record.
+        // The server's bytes are not a TLS record.
         if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
             return Kind(
                 .tls, "the server's answer is not TLS; perhaps it expects http and not https")
         }
-        // A server that restarts, or whose queue is full, closes connections without reading them.
-        // Such a close says nothing about TLS, and the next attempt may succeed.
+        // A server that restarts, or whose queue is full, closes connections without reading. Such
+        // a close says nothing about TLS, and the next attempt may succeed.
         let isCut = has(
             text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
             "non-properly terminated", "in the pull function", "in the push function")
@@ -308,8 +300,8 @@ extension CurlFault {
             : Kind(.tls, tlsMessage(tlsConnectError))
     }
 
-    /// Returns why a server's certificate was refused, if OpenSSL or GnuTLS say so, and what to
-    /// try.
+    /// Returns why a server's certificate was refused, if OpenSSL or GnuTLS report the reason, and
+    /// a remedy.
     static func refusedCertificate(_ text: String) -> String {
         let reason =
             if has(text, "subject name", "not match", "hostname mismatch") {

@@ -4,7 +4,6 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The lines of a head as received.
 // SAFETY: this value owns the memory until `read` or `free`. Exactly one of these is called, once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
@@ -17,9 +16,8 @@ import TurnpikeSupport
 
     func free() { unsafe tpc_free(start) }
 
-    /// Reads the lines, and frees them.
-    ///
-    /// No request that has such a head asked for another protocol (RFC 9110 §15.2.2).
+    // Reads the lines, and frees them. A 101 is an error, because the request with this head asked
+    // for no other protocol (RFC 9110 §15.2.2).
     func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
         let opening = unsafe CurlHead.opening(
@@ -30,9 +28,6 @@ import TurnpikeSupport
         return .failure(CurlHead.broken("its status is 101, which was not asked for"))
     }
 
-    /// Whether the version is HTTP/1.
-    ///
-    /// Later versions mark the end of content themselves.
     var isHTTP1: Bool {
         guard let start = unsafe start, count > 6 else { return false }
         return unsafe start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
@@ -40,22 +35,20 @@ import TurnpikeSupport
 }
 
 extension Exchange.Head {
-    /// Whether only the end of an HTTP/1 connection marks the end of the content.
+    /// Whether the content ends only with its HTTP/1 connection.
     var endsWithConnection: Bool {
-        // Another coding does not mark its end, and the request did not accept it.
+        // The request accepts no other coding, and other codings do not mark the end of content.
         length == nil && !response.headers.transferCodings.contains("chunked")
     }
 }
 
 extension HTTPHeaders {
-    /// The names of the transfer codings (RFC 9112 §7), in lower case.
     fileprivate var transferCodings: [String] {
         (self[.transferEncoding] ?? "").split(separator: ",")
             .map { Grammar.trimmed($0).lowercased() }
     }
 }
 
-/// Turns the lines of a head into a ``/TurnpikeCore/ResponseHead``.
 enum CurlHead {
     static func opening(
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
@@ -64,8 +57,8 @@ enum CurlHead {
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
             return .failure(broken("its first line is not an HTTP status line"))
         }
-        // A line feed alone may end lines (RFC 9112 §2.2). Among lines that end in CRLF, it is part
-        // of a smuggled value.
+        // A line feed alone may end a line (RFC 9112 §2.2). If other lines end in CRLF, a line feed
+        // alone is part of a smuggled value.
         let mayBeBare = lines.wasBare
         var fields = FieldReader()
         while let line = unsafe lines.next() {
@@ -93,9 +86,7 @@ enum CurlHead {
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }
 
-    /// The trailer fields.
-    ///
-    /// libcurl passes their lines, but does not mark the end of the section.
+    // The trailer fields. libcurl passes their lines, but does not mark the end of the section.
     static func trailers(
         of bytes: UnsafeBufferPointer<UInt8>
     ) -> Result<HTTPHeaders, ClientError> {
@@ -111,11 +102,11 @@ enum CurlHead {
         return .success(fields.headers)
     }
 
-    // Such a message is coded (RFC 9112 §6.1), although the request did not ask for it. libcurl
-    // would pass the coded bytes as content.
+    // Such content is coded (RFC 9112 §6.1), although the request did not ask for the coding.
+    // libcurl would pass the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
-        // The coding applies once (RFC 9112 §6.1). libcurl would pass the inner chunks as content.
-        // Two lines are tolerated: proxies repeat the line, not the coding.
+        // Chunked may apply once (RFC 9112 §6.1); libcurl would pass inner chunks as content. Two
+        // lines are accepted, because proxies repeat the line, not the coding.
         let isTwice = headers.values(of: .transferEncoding).contains {
             $0.lowercased().split(separator: ",").count { Grammar.trimmed($0) == "chunked" } > 1
         }
@@ -138,16 +129,15 @@ enum CurlHead {
 }
 
 // SAFETY: used only during the call that passes the bytes.
-/// The lines of a head without their ends.
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
-    // Whether the last line had no CR at its end.
+    // Whether the last line had no carriage return at its end.
     private(set) var wasBare = false
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
-    /// Whether the next line continues the last one: it begins with a blank (RFC 9112 §5.2).
+    /// Whether the next line begins with a blank, so that it continues this line (RFC 9112 §5.2).
     var isContinued: Bool {
         guard unsafe position < bytes.count else { return false }
         return unsafe Grammar.isBlank(bytes[position])
@@ -169,7 +159,7 @@ private struct StatusLine {
     let version: String
 
     init?(_ line: UnsafeBufferPointer<UInt8>) {
-        // The name is case-sensitive (RFC 9112 §2.3).
+        // The name `HTTP` is case-sensitive (RFC 9112 §2.3).
         let name = "HTTP/".utf8
         guard line.count >= 8, unsafe line.starts(with: name),
             let blank = unsafe line.firstIndex(of: UInt8(ascii: " "))
@@ -223,7 +213,7 @@ struct DeclaredLength {
 }
 
 extension Int64 {
-    /// The number with another decimal digit at its end, or nil if that is too large.
+    /// Returns nil if the number with another digit is too large.
     fileprivate func appending(_ digit: UInt8) -> Int64? {
         let (product, isTooLarge) = multipliedReportingOverflow(by: 10)
         let (sum, isLargerYet) = product.addingReportingOverflow(Int64(digit))
@@ -231,7 +221,6 @@ extension Int64 {
     }
 }
 
-/// Reads field lines, and looks at each byte once.
 struct FieldReader {
     private(set) var headers = HTTPHeaders()
     private(set) var length = DeclaredLength()
@@ -242,13 +231,8 @@ struct FieldReader {
 
     init() { headers.reserveCapacity(16) }
 
-    /// Reads a line.
-    ///
-    /// If a field is folded into several lines, they are joined with blanks (RFC 9112 §5.2).
-    /// - Parameters:
-    ///   - line: The line without its end.
-    ///   - isContinued: Whether the next line belongs to the same field.
-    /// - Returns: What is wrong with the line, or nil.
+    // Reads a line without its end, and returns its fault or nil. The lines of a folded field are
+    // joined with blanks (RFC 9112 §5.2).
     mutating func read(
         _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
     ) -> String? {
@@ -263,12 +247,11 @@ struct FieldReader {
         guard unsafe whole.withUnsafeBufferPointer({ unsafe read($0) }) else {
             return "has no colon"
         }
-        // libcurl reads each line by itself, so it would find another end of the content.
+        // libcurl reads each line alone, so libcurl would find another end of the content.
         let frames = headers.last.map { $0.name == .contentLength || $0.name == .transferEncoding }
         return frames == true ? "that frames the content is folded" : nil
     }
 
-    // Returns whether the line is a field line.
     private mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"), from: 0) else {
             return false
@@ -292,7 +275,7 @@ struct FieldReader {
         return true
     }
 
-    // UTF-8, or else one character for each byte (RFC 9110 §5.5).
+    // Decodes UTF-8; any other text becomes one character for each byte (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         unsafe String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -300,7 +283,6 @@ struct FieldReader {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first position of a byte, from a position on.
     func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         guard start < count, let base = baseAddress,
             let place = unsafe memchr(base + start, Int32(byte), count - start)
@@ -308,9 +290,8 @@ extension UnsafeBufferPointer<UInt8> {
         return unsafe UnsafeRawPointer(place) - UnsafeRawPointer(base)
     }
 
-    /// Whether all bytes are ASCII.
     fileprivate var isASCII: Bool {
-        // Without a branch for each byte, so that the compiler takes many at once.
+        // The loop has no branch, so the compiler handles many bytes at once.
         var bits: UInt8 = 0
         for index in indices { bits |= unsafe self[index] }
         return bits < 0x80

@@ -27,12 +27,12 @@ extension CurlTransport {
 
         /// The proxies that environment variables name, by curl's rules.
         ///
-        /// `http_proxy`, in small letters only, is for http; `https_proxy` or `HTTPS_PROXY` is for
-        /// https. If that variable is not set, `all_proxy` or `ALL_PROXY` is used. An empty
-        /// variable counts as missing. `no_proxy` or `NO_PROXY` is `*` or lists hosts that are
-        /// reached directly: names with their subdomains, addresses and networks. The default port
-        /// of a proxy is 1080. An invalid proxy URL makes the transport's initializer fail as
-        /// ``/TurnpikeCore/ClientError/Code/configuration``.
+        /// For http, the variable is `http_proxy`, in small letters only. For https, the variable
+        /// is `https_proxy` or `HTTPS_PROXY`. If that variable is not set, `all_proxy` or
+        /// `ALL_PROXY` is used. An empty variable counts as missing. `no_proxy` or `NO_PROXY` is
+        /// `*`, or lists hosts that need no proxy: names with their subdomains, addresses and
+        /// networks. The default port of a proxy is 1080. If a proxy URL is invalid, the
+        /// transport's initializer fails as ``/TurnpikeCore/ClientError/Code/configuration``.
         public static func environment(_ variables: [String: String]) -> Self {
             Self(kind: .variables(variables))
         }
@@ -42,25 +42,25 @@ extension CurlTransport {
     public struct Proxy: Sendable {
         /// The protocol of a proxy.
         public enum Scheme: String, Sendable, CaseIterable {
-            /// HTTP: `CONNECT` for https, and the whole URL for http.
+            /// HTTP: `CONNECT` for https, and the absolute URL for http.
             case http
-            /// SOCKS 5; the client resolves names.
+            /// SOCKS 5; the client looks names up.
             case socks5
-            /// SOCKS 5; the proxy resolves names.
+            /// SOCKS 5; the proxy looks names up.
             case socks5h
         }
 
         /// The protocol of the proxy.
         public var scheme: Scheme
-        /// Its host.
+        /// The host of the proxy.
         public var host: String
-        /// Its port.
+        /// The port of the proxy.
         public var port: Int
-        /// The user, if the proxy needs one.
+        /// The user name, if the proxy needs one.
         public var user: String?
         /// The user's password.
         public var password: String?
-        /// Hosts that are reached without the proxy: names with their subdomains, and addresses.
+        /// Hosts that need no proxy: names with their subdomains, and addresses.
         public var exceptions: [String] = []
 
         /// Creates a proxy.
@@ -107,7 +107,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     public static let form =
         "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
 
-    /// Creates a proxy from a URL that may have user and password, or nil if the URL is not valid.
+    /// Creates a proxy from a URL, perhaps with user and password; nil if the URL is not valid.
     /// - Parameters:
     ///   - text: The URL.
     ///   - port: The port if the URL has none; by default that of HTTP or SOCKS.
@@ -126,11 +126,10 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// The proxies for http and https, and the hosts that are reached without them.
 struct ProxyRoutes: Sendable {
     private(set) var http: CurlTransport.Proxy?
     private(set) var https: CurlTransport.Proxy?
-    /// The format of libcurl.
+    /// The hosts that need no proxy, in libcurl's format.
     private(set) var exceptions = ""
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a variable of the environment
@@ -151,13 +150,11 @@ struct ProxyRoutes: Sendable {
         }
     }
 
-    /// Whether there are no proxies.
     var isEmpty: Bool { http == nil && https == nil }
 
     /// Whether all requests go through a proxy.
     var takeAll: Bool { http != nil && https != nil && exceptions.isEmpty }
 
-    /// Returns whether requests for an origin go through a proxy.
     func route(_ origin: Origin) -> Bool {
         guard (origin.scheme == "https" ? https : http) != nil else { return false }
         return exceptions.isEmpty || !ProxyExceptions(exceptions).contain(origin.host)
@@ -189,19 +186,17 @@ struct ProxyRoutes: Sendable {
     }
 }
 
-/// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with
-/// their subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
+/// The hosts that need no proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with their
+/// subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
-/// libcurl itself checks them. The rules are evaluated here only if the choice must be known
-/// earlier: for a request with a connect target or an address rule.
+/// libcurl itself applies the rules. The transport also applies the rules before a request with a
+/// connect target or an address rule.
 struct ProxyExceptions {
     private let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// Returns whether a host is reached without a proxy.
-    ///
-    /// An IPv6 address has no brackets here.
+    /// Returns whether a host needs no proxy; an IPv6 address has no brackets here.
     func contain(_ host: String) -> Bool {
         if text == "*" { return true }
         let host = Self.withoutDot(host.lowercased()[...])

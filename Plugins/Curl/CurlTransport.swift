@@ -13,23 +13,23 @@ import TurnpikeSupport
 /// let client = Client(baseURL: "https://api.example.com/", transport: try CurlTransport())
 /// ```
 ///
-/// - Bodies stream both ways with back-pressure. A slow reader slows the server down, and a request
-///   body is read only as fast as the connection takes it.
+/// - Bodies stream both ways with back-pressure. A slow reader slows the server down. A request
+///   body is read only as fast as the connection takes the bytes.
 /// - A response can be read while its request's content is sent. If a 2xx response ends before the
-///   content, libcurl reports that end only after the content has ended.
-/// - libcurl follows no redirect, and keeps no cookie, cache, password or HSTS entry. It reads no
-///   settings from the environment or from files.
-/// - libcurl never sends a request twice. If a kept-alive connection turns out to be dead, the
+///   content, libcurl reports the end of the response only after the content.
+/// - libcurl follows no redirect. libcurl stores no cookie, cache, password or HSTS entry, and
+///   reads no settings from the environment or from files.
+/// - libcurl never sends a request twice. If an idle connection turns out to be closed, the
 ///   exchange fails, and the client repeats the request if that is safe
 ///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
 ///   not processed (RFC 9113 §8.7) does not count as sent.
-/// - Requests ask for Brotli, Zstandard, gzip and deflate, if the system can decode them. Truncated
-///   content is an error. If a request has its own `Accept-Encoding`, its caller gets the bytes
-///   undecoded, and `Content-Encoding` has the name of their coding.
-/// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) are sent by
-///   HTTP/1.1, also over TLS, because libcurl sends none by HTTP/2.
-/// - `Expect: 100-continue` is sent if the request has it. Then the content waits up to a second
-///   for the server. Other interim responses are ignored.
+/// - Requests accept Brotli, Zstandard, gzip and deflate, if the system can decode them. Truncated
+///   content is an error. If a request has its own `Accept-Encoding`, the content is not decoded,
+///   and `Content-Encoding` names its coding.
+/// - HTTP/1.1 sends trailer fields (``/TurnpikeCore/RequestBody/followed(by:_:)``), also over TLS,
+///   because libcurl sends none over HTTP/2.
+/// - If the request has `Expect: 100-continue`, the content waits up to a second for the server.
+///   Other interim responses are ignored.
 public final class CurlTransport: Transport {
     let library: CurlLibrary
     let configuration: Configuration
@@ -39,12 +39,10 @@ public final class CurlTransport: Transport {
     var options: CurlOptions { lane.options }
     private var engines: [CurlEngine] { lane.engines + (http3?.lane.engines ?? []) }
     let upgrades: UpgradeLoop
-    /// Whether HTTP/2 is offered to servers over TLS.
+    /// Whether the transport offers HTTP/2 to servers over TLS.
     public let offersHTTP2: Bool
 
-    /// Returns what a transport with this configuration can do.
-    ///
-    /// It opens nothing.
+    /// Returns what a transport with this configuration can do, without opening anything.
     /// - Throws: The errors of ``init(configuration:)`` for this configuration.
     public static func capabilities(
         with configuration: Configuration
@@ -52,14 +50,14 @@ public final class CurlTransport: Transport {
         try options(configuration).usual.capabilities
     }
 
-    /// Whether the libcurl that was found has HTTP/2.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none.
+    /// Whether the installed libcurl has HTTP/2.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl.
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
     /// Creates a transport with its own connections.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl, or if it
-    ///   cannot do what the configuration needs. ``/TurnpikeCore/ClientError/Code/configuration``
-    ///   if a file in the configuration cannot be read.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl or it lacks
+    ///   a feature. ``/TurnpikeCore/ClientError/Code/configuration`` if a file in the configuration
+    ///   cannot be read.
     public init(configuration: Configuration = Configuration()) throws {
         self.configuration = configuration
         let (options, http3) = try Self.options(configuration)
@@ -81,8 +79,8 @@ public final class CurlTransport: Transport {
 
     /// An executor on the thread that waits for the network.
     ///
-    /// A task that runs there needs no other thread to be woken, which saves an eighth to a quarter
-    /// of the CPU of a short exchange. But all such tasks share one core:
+    /// A task on this executor wakes no other thread, which saves an eighth to a quarter of the CPU
+    /// of a short exchange. But all such tasks share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(transport.executor) {
@@ -90,35 +88,33 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// The executor suits tasks that do little work. All of them share one thread with the network.
-    /// So a task that computes for long, or blocks, delays every exchange of the transport; move
-    /// such work elsewhere. Child tasks and gates run there too, but actors with their own executor
-    /// and plain `Task { }` do not. After the transport's shutdown, the remaining tasks run on the
-    /// system's threads. With several engines, it is the first engine's thread; exchanges of the
+    /// The executor suits tasks that do little work, because they share one thread with the
+    /// network. A task that computes for long, or blocks, delays every exchange of the transport.
+    /// Child tasks and gates run on this thread too, but actors with their own executor and plain
+    /// `Task { }` do not. After the transport's shutdown, the remaining tasks run on the system's
+    /// threads. With several engines, the thread is that of the first engine, and exchanges of
     /// other engines save nothing.
     ///
-    /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
+    /// The design follows tokio's current-thread runtime and SwiftNIO's event loops (SE-0417).
     public var executor: any TaskExecutor { lane.engines[0] }
 
-    /// Why replaced files of ``Configuration/trust`` cannot be used, with their names; nil if all
-    /// can be used.
+    /// Why replaced files of ``Configuration/trust`` cannot be used; nil if all can be used.
     ///
-    /// The old content is used until the files are repaired. This property reads the files again.
+    /// Until the files are repaired, the old content is used. This property reads the files again.
     public var trustFault: String? { trustFiles?.current().fault }
 
     /// The features of the installed libcurl.
     ///
-    /// A request can name where its connection goes
-    /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
-    /// proxy. Its address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
-    /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
+    /// Unless all requests go through a proxy, a request can have a connect target
+    /// (``/TurnpikeCore/TransportCapabilities/connectTargets``). Unless all connections go to a
+    /// proxy or the ``Configuration/unixSocket``, its address rule applies
+    /// (``/TurnpikeCore/TransportCapabilities/addressRules``).
     public var capabilities: TransportCapabilities { options.capabilities }
 
     /// Whether there is a client certificate (``Trust/clientCertificate``).
     public var provesClient: Bool { options.configuration.trust.clientCertificate != nil }
 
-    /// The exchanges under way, and the connections, which are counted for a
-    /// ``Configuration/meter``.
+    /// The running exchanges, and with a ``Configuration/meter`` the connections.
     public var liveFigures: [LiveFigure] {
         let pools = engines.compactMap(\.connections)
         let (open, active) = pools.reduce((0, 0)) { ($0.0 + $1.open, $0.1 + $1.active) }
@@ -141,9 +137,9 @@ public final class CurlTransport: Transport {
         .response
     }
 
-    /// Sends a request; a closure starts it, or passes it on to the code that starts it.
+    /// Sends a request; a closure starts the request, or passes it to the code that starts it.
     /// - Returns: The response, and a number of its connection that is unique among the open
-    ///   connections, or 0 if it is unknown.
+    ///   connections, or 0 if unknown.
     func send(
         _ request: Request, context: Context, over lane: CurlLane? = nil,
         starting start: (CurlEngine, CurlTransfer) -> Void
@@ -190,7 +186,7 @@ public final class CurlTransport: Transport {
             let times = transfer.takeTimes()
             times?.report(in: context, since: begin, at: target)
             if (error as? ClientError)?.transfer?.lostReusedConnection == true {
-                // Over HTTP/2 all requests shared one connection, which has ended.
+                // With HTTP/2, all requests shared one connection, which has ended.
                 context[HasLostConnection.self] = times?.carriesMany == false
             }
             throw error
@@ -205,10 +201,11 @@ public final class CurlTransport: Transport {
 
     /// Ends all exchanges at once, closes the connections, and returns when they are closed.
     ///
-    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. The method
-    /// does not wait for calls. A client waits for them first, for the time that
-    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is
-    /// released without a shutdown lets bodies end, then closes its connections itself.
+    /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. A client
+    /// waits for its calls first, as long as
+    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. If a transport is released
+    /// without a shutdown, bodies can be read to their end, and then the transport closes its
+    /// connections.
     public func shutdown() async {
         await upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
@@ -222,15 +219,14 @@ public final class CurlTransport: Transport {
     }
 }
 
-/// Whether a kept-alive HTTP/1.1 connection ended under the call's last send.
-///
-/// Other idle connections may have ended as well, so the next send uses a new one.
+// Whether a reused HTTP/1.1 connection ended under the call's last send. Other idle connections
+// may have ended as well, so the next send uses a new one.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
 }
 
 extension CurlTransport: PromptlyCancellable {
-    /// It ends soon.
+    /// The shutdown ends soon.
     public var promptness: Promptness { .always }
 }
 
@@ -242,7 +238,6 @@ extension CurlTimes {
             return start.advanced(by: .microseconds(microseconds))
         }
         var reports: [TransportReport] = []
-        // One report for each phase.
         reports.reserveCapacity(5)
         if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
         // If no connection was made, libcurl reports "reused".

@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// A request's content, in the form in which libcurl reads it.
 ///
-/// Content in memory is copied from there. A task reads files and streams into a bounded pipe, so
-/// the event loop never waits for a disk or a sequence.
-// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on they and
-// `position` are used only under the engine's lock.
+/// libcurl copies content from memory. A task reads files and streams into a bounded pipe, so the
+/// event loop never waits for a disk or a sequence.
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on `reader`,
+// `onReady` and `position` are used only under the engine's lock.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)
@@ -22,18 +22,14 @@ final class CurlUpload: @unchecked Sendable {
     private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
-    // The first reading, until it starts.
     private var reader: RequestBodyReader?
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes.
-    ///
-    /// The length is nil if it is unknown, or if trailers follow.
+    /// The number of bytes; nil if unknown, or if trailers follow.
     let length: Int64?
 
-    /// Opens the body.
-    /// - Throws: What ``/TurnpikeCore/RequestBody/open()`` throws.
+    /// - Throws: The errors of ``/TurnpikeCore/RequestBody/open()``.
     init(_ body: RequestBody, context: Context) throws {
         self.body = body
         self.context = context
@@ -46,8 +42,7 @@ final class CurlUpload: @unchecked Sendable {
         }
     }
 
-    /// Begins to read the content.
-    /// - Parameter onReady: Called when there is something to read again.
+    // Begins to read the content. `onReady` runs when libcurl can read more content.
     func start(_ onReady: @escaping @Sendable () -> Void) {
         guard let reader = reader.take() else { return }
         self.onReady = onReady
@@ -66,10 +61,9 @@ final class CurlUpload: @unchecked Sendable {
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Why the content cannot be read, or nil.
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
-    /// The lines that follow the content, after all of it was read.
+    /// Valid after all content was read.
     var trailerLines: [String] {
         let trailers = pipe.withLock { $0 }?.trailers ?? [:]
         return trailers.map { "\($0.name.rawValue): \($0.value)" }
@@ -99,16 +93,12 @@ final class CurlUpload: @unchecked Sendable {
         return portion
     }
 
-    /// Whether ``reopen()`` can make the content start again.
     var canReopen: Bool { isAtStart || data != nil || body.isReplayable }
 
-    // Whether nothing was read yet.
     private var isAtStart: Bool { position == 0 }
 
-    /// Makes the content start again.
-    ///
-    /// If the body must be opened again, a task opens it, and `onReady` is called when the content
-    /// ``isOpen``.
+    // Makes the content start again. If a task must open the body again, `onReady` runs when the
+    // content ``isOpen``.
     func reopen() {
         if isAtStart { return }
         position = 0
@@ -116,17 +106,16 @@ final class CurlUpload: @unchecked Sendable {
         start(UploadPipe(opening: body, onFill: onReady))
     }
 
-    /// Whether the content can be read, or never will be readable.
+    /// Whether the content was opened or cannot be opened.
     var isOpen: Bool { pipe.withLock { $0 }?.isOpen ?? true }
 }
 
-/// Chunks of a request's content, on their way from the task that reads them to libcurl.
+/// Chunks of a request's content, between the task that reads them and libcurl.
 final class UploadPipe: Sendable {
     private enum Phase {
-        /// The task opens the content.
         case opening
         case open
-        /// All of the content has come, and these trailer fields follow it.
+        /// The task has read all content, and these trailer fields follow.
         case ended(trailers: HTTPHeaders)
         case failed(any Error)
         /// The transfer is over.
@@ -143,11 +132,9 @@ final class UploadPipe: Sendable {
         var chunks: [Data] = []
         var first = 0
         var offset = 0
-        // The bytes in the unread chunks.
         var count = 0
-        // libcurl has found no bytes, and must be woken up when some arrive.
+        // libcurl has found no bytes, and must be woken up when bytes arrive.
         var isReaderWaiting = false
-        // The task has found no free space, and waits for this continuation.
         var room: OneShot<Void>?
 
         mutating func dropFirst() {
@@ -184,7 +171,7 @@ final class UploadPipe: Sendable {
         self.init(.reader(reader), .open, onFill: onFill)
     }
 
-    /// For content that the task must open: that runs the caller's code, which may block.
+    /// Opening runs the caller's code, which may block, so a task opens the content.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }
@@ -195,10 +182,9 @@ final class UploadPipe: Sendable {
         state = Mutex(State(phase: phase))
     }
 
-    /// Whether the content was opened, or cannot be opened.
     var isOpen: Bool { state.withLock { !$0.phase.isOpening } }
 
-    /// The trailer fields, once ``read(into:)`` has returned 0 bytes.
+    /// The trailer fields, after ``read(into:)`` has returned 0 bytes.
     var trailers: HTTPHeaders {
         state.withLock { if case .ended(let trailers) = $0.phase { trailers } else { [:] } }
     }
@@ -208,7 +194,6 @@ final class UploadPipe: Sendable {
         state.withLock { if case .failed(let error) = $0.phase { error } else { nil } }
     }
 
-    /// Begins to read the content.
     func start() {
         let source = source.withLock { source in
             defer { source = nil }
@@ -232,7 +217,7 @@ final class UploadPipe: Sendable {
         if isClosed { task.cancel() }
     }
 
-    /// - Returns: The reader, or nil if the transfer is over.
+    /// Returns nil if the transfer is over.
     private func opened(_ source: Source) throws -> RequestBodyReader? {
         let reader = try source.open()
         let (wasOpening, isClosed) = state.withLock { state in
@@ -262,7 +247,6 @@ final class UploadPipe: Sendable {
         onFill()
     }
 
-    /// Stops reading the content.
     func close() {
         let (task, room) = state.withLock { state in
             state.phase = .closed

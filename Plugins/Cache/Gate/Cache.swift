@@ -13,17 +13,14 @@ import TurnpikeMiddleware
 /// ])
 /// ```
 ///
-/// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that
-/// each hop is looked up separately and cookies are part of the request. Place it outside retries,
-/// limits and gates that identify all calls of the client in the same way. A response for one user
-/// is never given to another. For this, the request must identify the caller when it reaches this
-/// gate, or ``Options/tenant`` must. The partition names an identity that all calls of the client
-/// share, such as a token from an inner gate or the transport's certificate. <doc:WhoseResponses>
-/// has the rules.
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so
+/// that the cache looks up each hop separately and the request contains its cookies. Place the gate
+/// outside retries, limits and gates that identify all calls of the client in the same way.
+/// <doc:WhoseResponses> explains how the cache keeps the responses of different users apart.
 ///
-/// Content is stored while its reader pulls it, and can be found after it was read to its end.
-/// `Cache-Status` (RFC 9211) on each response, ``statistics`` and notes for loggers report the work
-/// of the cache.
+/// The cache stores content while the caller reads the body. Other calls find the response after
+/// the caller has read the body to its end. `Cache-Status` (RFC 9211) on each response says what
+/// the cache did.
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options
@@ -31,8 +28,8 @@ public struct Cache: Interceptor {
 
     /// Creates a cache in memory.
     ///
-    /// Each client has its own responses if something inside the cache may prove the client's
-    /// identity (``/TurnpikeCore/Next/provesClient``).
+    /// Each client has its own responses if a gate inside the cache or the transport may prove the
+    /// client's identity (``/TurnpikeCore/Next/provesClient``).
     /// - Parameters:
     ///   - store: The store of responses.
     ///   - options: The rules for storing and serving.
@@ -47,13 +44,13 @@ public struct Cache: Interceptor {
 
     /// Creates a cache whose store may also be used by later processes, other replicas or services.
     ///
-    /// A cache finds only what caches with the same partition have stored. If inner gates or the
-    /// transport prove the client's identity, two clients with different identities must not have
-    /// the same partition.
+    /// A cache finds only responses that caches with the same partition have stored. If inner gates
+    /// or the transport prove the client's identity, clients with different identities need
+    /// different partitions.
     /// - Parameters:
     ///   - store: The store of responses.
-    ///   - partition: Names the service, and the account that it uses if it has one: `"catalog as
-    ///     deploy-bot"`. If the text is empty, nothing is stored.
+    ///   - partition: Names the service and the client's account, if there is one: `"catalog as
+    ///     deploy-bot"`. If the text is empty, the cache stores nothing.
     ///   - options: The rules for storing and serving.
     ///   - meter: Receives the counts of ``statistics``, as `turnpike.cache.…`.
     public init(
@@ -66,7 +63,7 @@ public struct Cache: Interceptor {
 
     /// Returns a cache with the same store, but another partition or other options.
     ///
-    /// Both caches report to one meter.
+    /// The two caches report to one meter.
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
     ///   - options: The rules for storing and serving.
@@ -75,10 +72,10 @@ public struct Cache: Interceptor {
         Cache(state: state, partition: partition, options: options)
     }
 
-    /// Reports to another meter from now on; nil for none.
+    /// Reports to another meter from now on, or to none if `meter` is nil.
     public func report(to meter: (any GateMeter)?) { state.counts.move(to: meter) }
 
-    /// What ``statistics`` counts.
+    /// The figures of ``statistics``.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         let (all, sent) = (statistics, statistics.misses + statistics.renewed)
         let hits = "\(all.hits) fresh, \(all.staleHits) stale, \(all.validated) validated"
@@ -88,7 +85,6 @@ public struct Cache: Interceptor {
         ]
     }
 
-    /// Creates a cache over a state.
     init(state: CacheState, partition: String?, options: Options = Options()) {
         self.state = state
         self.options = options
@@ -120,10 +116,10 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// States how the cache answers and sends a request, and how much memory it uses.
+    /// States how the cache answers and sends a request, and how much memory the cache uses.
     ///
-    /// A call may send four requests: a shared validation and its own validation. Each may be
-    /// followed by the plain request, if the confirmed entry cannot be read any more.
+    /// A call may send four requests: a shared validation and its own, each followed by the plain
+    /// request if the confirmed entry cannot be read any more.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = state.store.entryBounds
         let most = min(max(options.maxContentBytes, 0), 1 << 60)
@@ -166,20 +162,20 @@ extension Cache {
         /// The most bytes of content of a stored response; the store may have a lower limit.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// How long after its lifetime a response may be served instead of an error, unless the
-        /// response has its own time for this (RFC 5861 §4).
+        /// The time after its lifetime in which a response may replace an error, unless the
+        /// response states its own time for this (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// How long after its lifetime a response may be served if its origin cannot be reached,
-        /// unless the response has its own time for this (RFC 9111 §4.2.4).
+        /// The time after its lifetime in which a response may be served if its origin cannot be
+        /// reached (RFC 9111 §4.2.4), unless the response states its own time.
         ///
         /// A response that must be validated is never served in this way.
         public var staleIfUnreachable: Duration = .seconds(300)
 
-        /// How long one refresh in the background may take.
+        /// The time limit of one refresh in the background.
         public var refreshLimit: Duration = .seconds(30)
 
-        /// The most bytes of a changed response that is shared by all callers of one revalidation.
+        /// The largest changed response, in bytes, that all callers of one revalidation share.
         public var maxSharedBytes = 1 << 20
         // Limited so that sums do not overflow.
         var sharedBytes: Int { min(max(maxSharedBytes, 0), 1 << 40) }
@@ -189,8 +185,9 @@ extension Cache {
 
         /// Returns the caller's identity, or nil to use the request's credentials and cookies.
         ///
-        /// Use it if inner gates add the credentials, or if credentials change while the user stays
-        /// the same, as replaced tokens, signatures and Digest do.
+        /// Set this function if inner gates add the credentials. Also set this function if
+        /// credentials change while the user stays the same, as replaced tokens, signatures and
+        /// Digest do.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.

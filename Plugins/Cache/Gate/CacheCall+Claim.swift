@@ -6,13 +6,13 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    // How long a call waits before it checks again whether another replica has stored the response.
+    // The first pause of a call that waits for the response of another replica.
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
-    /// Waits for another call's equal request, here or elsewhere, or claims the request.
+    /// Claims the request, or waits for another call with an equal request, in any process.
     ///
-    /// It returns neither an entry nor a claim if the call must fetch the response for itself.
+    /// If the result has neither an entry nor a claim, the call must fetch the response itself.
     func claimed(
         _ lookUp: LookUp, atMost limit: Duration
     ) async throws -> (entry: CacheEntry?, claim: Claim?) {
@@ -78,7 +78,7 @@ extension CacheCall {
         switch await state.attempt(context, { try await state.store.claim(keys.common) }) {
         case .granted(let token):
             claim.grant(token)
-            // The response may have been stored after this call looked for it.
+            // Another call may have stored the response after the last look-up.
             guard let entry = await find(lookUp, context) else { return (nil, claim) }
             claim.end(.stored)
             return (entry, nil)
@@ -90,15 +90,11 @@ extension CacheCall {
     }
 }
 
-/// The misses of this process.
-///
-/// For each, one call asks for the store's claim, and others wait.
+// The requests whose responses this process fetches. For each key, one call has the claim.
 final class Claims: Sendable {
-    /// How a claim ended.
     enum End: Sendable {
-        /// The response can be found.
         case stored
-        /// There is no response for the other calls. These send their own requests.
+        /// There is no response for the other calls, which then send their own requests.
         case notStored
         /// The call ended without a result. Another call may try.
         case gaveUp
@@ -106,7 +102,6 @@ final class Claims: Sendable {
 
     private let claims = Mutex<[CacheKey: SharedValue<End>]>([:])
 
-    /// Makes this call the call that sends the request, or finds the call that sends it.
     func join(_ key: CacheKey) -> (end: SharedValue<End>, isFirst: Bool) {
         claims.withLock { claims in
             if let end = claims[key] { return (end, false) }
@@ -126,15 +121,12 @@ final class Claims: Sendable {
     }
 }
 
-/// The claim of one call.
-///
-/// The claim ends with the call at the latest.
 final class Claim: Sendable {
     private let keys: CacheKeys
     private let ended: SharedValue<Claims.End>
     private let state: CacheState
     private let context: Context
-    // The store's token, after the claim was granted.
+    // The store's token, after the store has granted the claim.
     private let token = Mutex<String?>(nil)
 
     init(
@@ -150,12 +142,9 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    /// Ends the claim for a stored response.
-    ///
-    /// Other calls find the response only if they may use it.
+    // Ends the claim. Other calls find the response unless the response is personal.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
-    /// Ends the claim here and in the store, once.
     func end(_ end: Claims.End) {
         let token = token.withLock { token in
             defer { token = nil }
@@ -164,7 +153,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // No call waits for it. If the release fails, the claim ends after its time.
+        // No call waits for the release. If the release fails, the claim ends after its time limit.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

@@ -6,11 +6,10 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    /// Stores a response's content while it is read, if the response may be stored (RFC 9111 §3).
+    /// Stores a response's content while the caller reads it, if storing is allowed (RFC 9111 §3).
     ///
-    /// If the response renews an entry of this caller that has another key, that entry is removed.
-    /// - Returns: The response to pass on, and whether the store has accepted it: `stored` in
-    ///   `Cache-Status`.
+    /// If the response renews an entry that has another key of this caller, the entry is removed.
+    /// - Returns: The response for the caller, and whether the store has accepted the response.
     func record(
         _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
         _ claim: Claim? = nil, renewing old: CacheEntry? = nil
@@ -22,7 +21,8 @@ extension CacheCall {
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
-            // The response must not replace the entry that is served instead.
+            // If the caller gets the old entry instead of the response, the response must not
+            // replace that entry.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }
@@ -51,7 +51,7 @@ extension CacheCall {
         return (response, true)
     }
 
-    /// The response in the form in which it would be stored; nil if its `Vary` matches nothing.
+    /// The response in its stored form; nil if no request can match its `Vary`.
     func prepared(
         _ received: ResponseHead, _ control: CacheControl, requestTime: Date
     ) -> StoredResponse? {
@@ -60,7 +60,7 @@ extension CacheCall {
         var headers = Storability.fields(received.headers, control)
         // RFC 9110 §6.6.1.
         headers.setIfAbsent(.date, HTTPDate.format(now))
-        // The URL without fragment and user information.
+        // The stored URL has no fragment and no user information.
         let isPlain = request.url.absoluteString == keys.url
         let head = ResponseHead(
             status: received.status, headers: headers,
@@ -73,7 +73,7 @@ extension CacheCall {
     }
 }
 
-/// Stores content while it is read: each chunk before its reader gets it.
+// Stores content while it is read. Each chunk is stored before the caller gets the chunk.
 final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
@@ -141,7 +141,6 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // Ends the count, and returns it; nil if it had ended already.
     private func end() -> Int64? {
         count.withLock { count in
             defer { count = nil }
@@ -170,7 +169,6 @@ final class Recording: ResponseBodySource {
         do {
             try await writer.commit()
             state.counts.addStored()
-            // The entry may have been removed or replaced during the commit.
             let isStored = mark.mayStore(key, variant)
             if !isStored { try await state.store.remove(key) }
             if isStored { claim?.end(storedUnder: key) }
@@ -191,7 +189,6 @@ final class Recording: ResponseBodySource {
 
     var arrival: ResponseBodyArrival { body.arrival }
 
-    // Trailers are not stored.
     var trailers: HTTPHeaders { body.trailers }
 
     var encodedBytes: Int64? { body.encodedBytes }

@@ -6,7 +6,6 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {
-    // The fields of a range request or of the caller's own condition.
     private static let partialFields: [HTTPHeaders.Name] = [
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]
@@ -40,7 +39,7 @@ extension CacheCall {
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
             if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
-            // The answer is for another caller, but a server fault concerns all.
+            // The answer is for another caller. But a server error concerns all callers.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -51,7 +50,7 @@ extension CacheCall {
         return try await renewAlone(entry, reason)
     }
 
-    // Whether this call could have found another call's answer in the store.
+    // Whether this call could have found the response of another call in the store.
     private func isFor(_ response: StoredResponse) -> Bool {
         keys.allows(response.key, isPersonal: response.freshness.isPersonal)
             && response.variant.matches(request.headers, of: response.head.headers)
@@ -68,7 +67,7 @@ extension CacheCall {
         }
         var head = answer.head
         if !seat.isFirst {
-            // For the other callers it is a stored response.
+            // For callers that did not send the request, the response is a stored response.
             head.headers = answer.stored.head.headers
             head.isStored = true
         }
@@ -96,15 +95,14 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        // Only this seat is abandoned, because other calls may wait longer for the same exchange.
+        // Only this call stops waiting, because other calls may wait longer for the same exchange.
         let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
         defer { timer.cancel() }
-        // The exchange has its own task, which is cancelled when the last seat is abandoned.
+        // The exchange has its own task, which is cancelled when no call waits any more.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        // No caller waits for the error.
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
         let response = own.adopted(by: side)
@@ -112,7 +110,7 @@ extension CacheCall {
         let rest = max(side.timeSource.now.duration(to: end), .zero)
         let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
         defer { bodyTimer.cancel() }
-        // Reading the response stores it. If reading fails, nothing is stored.
+        // Reading the response stores the response. If reading fails, nothing is stored.
         do { for try await _ in response.body {} } catch {}
     }
 
@@ -139,7 +137,7 @@ extension CacheCall {
                     return flights.land(seat, .success(.answered(answer)))
                 }
             }
-            // The response may depend on fields in which the other requests differ.
+            // The response may depend on fields in which the waiting requests differ.
             flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
             // An inner validator may have turned a response into an error.
@@ -154,9 +152,8 @@ extension CacheCall {
         }
     }
 
-    // The answer for all callers that wait: a response that may be stored, or a server error. Each
-    // caller checks whether it may use the answer. nil for any other response, which is only for
-    // the caller that sent the request (RFC 9111 §4).
+    // Returns a response that may be stored, or a server error: both are for all callers that wait.
+    // Returns nil for any other response, which is for the requesting caller only (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
@@ -190,7 +187,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies replace stored ones. These are only for the caller whose request was sent.
+        // New cookies replace stored cookies, but only for the caller whose request was sent.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)
@@ -203,7 +200,7 @@ extension CacheCall {
 
     // MARK: Errors
 
-    /// Returns a response, or the entry instead if that may replace it (RFC 5861 §4).
+    /// Returns the response, or the entry if the entry may replace the response (RFC 5861 §4).
     func checked(
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
@@ -229,8 +226,8 @@ extension CacheCall {
         return response
     }
 
-    // Returns nil if the entry has no answer to a request for parts, or cannot be read, which is
-    // logged. The caller then gets the origin's response.
+    // Returns nil if the entry cannot answer a request for parts or cannot be read. The caller then
+    // gets the origin's response.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
@@ -249,8 +246,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // `standard` is in seconds, and is used if the entry has no such time. A stored fault is not
-    // served instead of another fault.
+    // `standard`, in seconds, applies to entries that state no time of their own. A stored server
+    // error never replaces another server error.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard
@@ -259,7 +256,7 @@ extension CacheCall {
             && !Self.isServerFault(entry.response.head.status)
     }
 
-    /// Whether an entry may be served instead of a server fault, for this request or another one.
+    /// Whether an entry may replace a server error, for this request or another one.
     func isStandIn(_ entry: CacheEntry) -> Bool {
         let freshness = entry.response.freshness
         return mayStandIn(entry) || mayStandIn(entry, options.staleIfError.inSeconds)

@@ -4,9 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// An entry's content cannot be read, and none was passed on.
-///
-/// The entry counts as a miss.
+// An entry's content cannot be read, and no content was passed on. The entry counts as a miss.
 struct UnreadableEntry: Error {}
 
 extension CacheCall {
@@ -21,10 +19,10 @@ extension CacheCall {
         return response
     }
 
-    /// A response from an entry whose first bytes were read and checked; nil if the entry cannot
-    /// answer a request for parts.
+    /// A response from an entry, after the entry's first bytes were read and checked.
     ///
     /// Until content is passed on, the origin can replace a damaged entry.
+    /// - Returns: nil if the entry cannot answer a request for parts.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func begun(_ entry: CacheEntry, _ status: String) async throws -> Response? {
         guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
@@ -41,7 +39,6 @@ extension CacheCall {
         }
     }
 
-    /// Whether the first bytes of an entry's content can be read.
     func isReadable(_ entry: CacheEntry, _ inner: Context) async -> Bool {
         if entry.content is CachedData || entry.content.length == 0 { return true }
         let begin = await state.attempt(inner) {
@@ -68,14 +65,13 @@ extension CacheCall {
     }
 }
 
-/// The part of an entry that answers a request.
 enum StoredPart {
     case whole
     case range(Range<Int64>)
     case notModified
     case notSatisfiable
 
-    /// Finds the part; nil if the origin must be asked.
+    /// Finds the part of the entry; nil if only the origin can answer the request.
     init?(of entry: CacheEntry, for request: Request, at now: Date) {
         let head = entry.response.head
         if Preconditions.isUnchanged(head, for: request, at: now) ?? false {

@@ -5,17 +5,15 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// An entry that the origin has confirmed.
 struct Validation: Sendable {
     let entry: CacheEntry
-    /// The `Set-Cookie` lines of the confirmation.
     var cookies: [String] = []
 }
 
 extension CacheCall {
     enum Answer {
         case confirmed(Validation)
-        /// The server sent another response; `isStored` says whether it is stored while it is read.
+        /// The server sent another response; `isStored` says whether its content will be stored.
         case answered(Response, isStored: Bool)
     }
 
@@ -41,7 +39,7 @@ extension CacheCall {
         if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
             return .confirmed(validation)
         }
-        // The 304 confirms an entry that is not stored or cannot be read any more. So the original
+        // The entry that the 304 confirms is not stored or cannot be read any more. So the original
         // request is sent.
         let second = begin()
         return await replaced(entry, by: try await next(request, context: inner), second, inner)
@@ -55,8 +53,8 @@ extension CacheCall {
         return .answered(recorded, isStored: isStored)
     }
 
-    // Removes an entry if the status says that the resource has changed or is gone. An error that
-    // only refuses to answer does not say this.
+    // Removes an entry if the status says that the resource has changed or is gone. Other errors
+    // say nothing about the resource.
     private func forgetIfObsolete(
         _ entry: CacheEntry, by status: HTTPStatus, _ inner: Context
     ) async {
@@ -68,7 +66,8 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // An inner validator makes errors of these. Other errors of the gate may not be the origin's.
+    // An inner validator turns these statuses into errors. Errors of other gates may not come from
+    // the origin.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -85,7 +84,8 @@ extension CacheCall {
         if let new = head.headers.first(.eTag), let old = old.first(.eTag) {
             guard Preconditions.isSame(new, old, strongly: false) else { return nil }
         } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
-            // Else another state's date would become this entry's validator.
+            // Otherwise the date of another state of the resource would become this entry's
+            // validator.
             guard Grammar.areSame(new, old) else { return nil }
         }
         return Validation(
@@ -100,7 +100,7 @@ extension CacheCall {
         let now = date
         let old = entry.response
         var headers = old.head.headers
-        // The stored age ends with the confirmation.
+        // The stored `Age` is wrong after the 304.
         headers.remove(.age)
         let news = Storability.fields(head.headers, CacheControl(head.headers)).filter {
             !Self.isKept($0.name)
@@ -109,14 +109,14 @@ extension CacheCall {
         headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // Removes fields that one of the heads excludes from reuse.
+        // Removes fields that a `Cache-Control` of the old or new head excludes from reuse.
         headers = Storability.fields(headers, CacheControl(headers))
         let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
         let freshness = Freshness(
             merged, control, requestTime: mark.requestTime, responseTime: now)
         let variant = Variant(headers, to: request.headers)
-        // The content is the same, so the entry keeps its key, unless it is personal now.
+        // The content is the same, so the entry keeps its key, unless the response is personal now.
         let key = freshness.isPersonal ? keys.personal : old.key
         let response = StoredResponse(
             key: key, variant: variant ?? old.variant, head: merged, freshness: freshness,
@@ -134,7 +134,7 @@ extension CacheCall {
         return CacheEntry(response: response, content: entry.content)
     }
 
-    // Fields that describe the stored content, and cookies, which are set only once.
+    // The fields that a 304 does not change: those that describe the content, and cookies.
     private static func isKept(_ name: HTTPHeaders.Name) -> Bool {
         switch name {
         case .contentLength, .contentEncoding, .contentRange, .setCookie, "Content-MD5": true
@@ -163,7 +163,6 @@ extension CacheCall {
         return try await checked(marked(response, reason, isStored: false), entry, reason)
     }
 
-    // Whether a HEAD describes the stored content: it has the same validators and length.
     private static func isSame(_ new: HTTPHeaders, _ entry: CacheEntry) -> Bool {
         let old = entry.response.head.headers
         for name in [HTTPHeaders.Name.eTag, .lastModified] {
@@ -171,7 +170,7 @@ extension CacheCall {
         }
         guard let length = new.first(.contentLength) else { return true }
         if let old = old.first(.contentLength) { return length == old }
-        // Content that was decoded before it was stored has another length.
+        // Content that was decoded before storing has another length.
         return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 
@@ -179,7 +178,7 @@ extension CacheCall {
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
-        // An inner validator may have turned the confirmation into an error.
+        // An inner validator may have turned the 304 into an error.
         if let head = outcome.head { await learn(from: head, entry, mark) }
         guard let response = outcome.response else {
             await forgetIfGone(entry, outcome, context)
@@ -190,7 +189,7 @@ extension CacheCall {
         return try await checked(marked(recorded, reason, isStored: isStored), entry, reason)
     }
 
-    // The caller's condition concerned the entry if both have the same strong tag.
+    // The caller's condition concerned the entry if both have the same strong entity tag.
     private func learn(
         from head: ResponseHead, _ entry: CacheEntry, _ mark: Recordings.Mark
     ) async {
@@ -202,15 +201,13 @@ extension CacheCall {
     }
 }
 
-/// The key of a validation.
-///
-/// Only callers with the same key wait for the same validation.
+/// Calls with the same key wait for the same validation.
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
-    // Calls with their own gates do not share with other calls.
+    // Calls with different gates do not share a validation.
     let plan: ObjectIdentifier
-    // A refresh without permission to share is not for waiting calls.
+    // No call waits for a refresh without permission to share.
     let allowsSharing: Bool
     // Calls that may connect only to public addresses do not wait for other calls.
     let isGuarded: Bool
@@ -226,7 +223,7 @@ struct RevalidationKey: Hashable {
 
 /// The result of a validation, for all callers that wait for it.
 ///
-/// A caller uses it only if the caller could have found it in the store.
+/// A caller uses the result only if the caller could have found the response in the store.
 enum Revalidated: Sendable {
     case confirmed(Validation)
     case answered(Answer)
@@ -235,13 +232,10 @@ enum Revalidated: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response in its stored form.
-        ///
-        /// Its key shows which callers may use it.
+        /// The response in its stored form; its key shows which callers may use it.
         let stored: StoredResponse
         let isStored: Bool
     }
 }
 
-/// The running validations.
 typealias Revalidations = Flights<RevalidationKey, Revalidated>

@@ -5,7 +5,6 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// One pass of a request through the cache.
 struct CacheCall: Sendable {
     let request: Request
     let keys: CacheKeys
@@ -48,12 +47,9 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
-    /// Finds the entry that answers the request, fresh or stale.
-    ///
-    /// A store fault counts as a miss.
-    ///
-    /// An entry from the future was stored while a clock was ahead. Such an entry must not hide
-    /// entries that were stored later.
+    // Finds the entry that answers the request, fresh or stale. A store error counts as a miss.
+    // An entry from the future was stored while a clock was ahead. Such an entry must not hide
+    // entries that were stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -81,29 +77,25 @@ struct CacheCall: Sendable {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
 
-    /// Sends the request, and stores the response.
     private func fetch(_ reason: CacheOutcome, _ claim: Claim? = nil) async throws -> Response {
         guard request.method == .get else { return try await forward(reason) }
         let mark = begin()
         let response = try await next(request)
         state.counts.add(reason)
-        // Consumed, so that the response is changed without a copy.
+        // `consume` lets the call change the response without a copy.
         let (recorded, isStored) = await record(consume response, mark, context, claim)
         if !isStored { claim?.end(.notStored) }
         return marked(recorded, reason, isStored: isStored)
     }
 
-    /// Sends the request, and stores nothing.
     private func forward(_ reason: CacheOutcome) async throws -> Response {
         let response = try await next(request)
         state.counts.add(reason)
         return marked(response, reason, isStored: false)
     }
 
-    /// Begins an exchange whose response may be stored.
     func begin() -> Recordings.Mark { state.recordings.begin(keys.all, at: date) }
 
-    /// Sends a request, and returns its response or its error.
     func outcome(of request: Request, _ inner: Context) async -> Outcome {
         do {
             let response = try await next(request, context: inner)
@@ -122,7 +114,7 @@ struct CacheCall: Sendable {
         return response
     }
 
-    /// Adds the actions of the cache to a response from the origin.
+    /// Adds `Cache-Status` to a response from the origin.
     func marked(
         _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool,
         isCollapsed: Bool = false
@@ -136,7 +128,7 @@ struct CacheCall: Sendable {
     }
 }
 
-/// The condition of one look-up, which records whether it met variants that do not match.
+/// The condition of one look-up; records whether the look-up met variants that do not match.
 final class LookUp: Sendable {
     private let keys: CacheKeys
     private let headers: HTTPHeaders
@@ -160,7 +152,6 @@ final class LookUp: Sendable {
 }
 
 extension ResponseHead {
-    /// The head with other header fields.
     func replacing(headers: HTTPHeaders) -> ResponseHead {
         var head = self
         head.headers = headers
@@ -169,8 +160,8 @@ extension ResponseHead {
 }
 
 extension CacheCall {
-    /// Sends a request that may change its target, and removes the stored responses of the target
-    /// (RFC 9111 §4.4).
+    /// Sends a request that may change its target, and removes the target's stored responses (RFC
+    /// 9111 §4.4).
     func change() async throws -> Response {
         // Only the response to a POST may be stored.
         let mark = request.method == .post && keys.isStorable ? begin() : nil
@@ -198,7 +189,8 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own and the shared entries. Entries of other callers may be unchanged.
+    // Removes the caller's own and the shared entries. The change may not concern entries of other
+    // callers.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {

@@ -5,7 +5,6 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The state that all calls of a cache share.
 final class CacheState: Sendable {
     let store: any CacheStore
     let counts: CacheCounts
@@ -20,9 +19,7 @@ final class CacheState: Sendable {
         counts = CacheCounts(store, meter: meter)
     }
 
-    /// Uses the store.
-    ///
-    /// A fault is noted, and the result is nil.
+    // Runs an operation of the store. An error is counted and logged, and the result is nil.
     func attempt<Value>(
         _ context: Context, _ action: () async throws -> Value?
     ) async -> Value? {
@@ -34,7 +31,7 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Counts a fault of the store, and logs it at most every ten seconds.
+    /// Counts an error of the store, and logs one at most every ten seconds.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()
@@ -51,7 +48,6 @@ final class CacheState: Sendable {
     }
 }
 
-/// Tasks that no call waits for.
 final class BackgroundTasks: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
@@ -65,7 +61,8 @@ final class BackgroundTasks: Sendable {
         state.withLock { state in
             state.count += 1
             let number = state.count
-            // The task ends within its time limit or with the client. `shutdown` waits for it.
+            // The task ends within its time limit or with the client. `shutdown` waits for the
+            // task.
             state.tasks[number] = Task.inheriting(immediately: false) { [self] in
                 await operation()
                 self.state.withLock { $0.tasks[number] = nil }

@@ -2,25 +2,20 @@
 
 import TurnpikeCore
 
-/// The actions of the cache for one request.
 enum CacheOutcome: String, CaseIterable {
-    /// A fresh entry answered.
     case hit
-    /// A stale entry answered.
     case staleHit = "stale_hit"
-    /// An entry answered after the origin confirmed it.
+    /// An entry answered after the origin confirmed the entry.
     case validated
-    /// No entry matched the URL.
     case miss
-    /// The stored responses for the URL do not match the request's fields.
+    /// Entries exist for the URL, but their `Vary` does not match the request's fields.
     case variantMiss = "variant_miss"
-    /// A stale entry was validated, and the origin sent another response.
+    /// The cache validated a stale entry, and the origin sent another response.
     case stale
-    /// The request did not allow the entry.
+    /// The request does not accept the entry.
     case refused
-    /// The store was neither searched nor changed.
+    /// The call did not use the store.
     case bypass
-    /// The method is not cached.
     case method
 
     /// The word of RFC 9211 §2.2 for the reason to forward the request.
@@ -36,7 +31,6 @@ enum CacheOutcome: String, CaseIterable {
     }
 }
 
-/// The value of `Cache-Status` (RFC 9211).
 enum CacheStatus {
     static let field: HTTPHeaders.Name = "Cache-Status"
     static let name = "Turnpike"

@@ -6,12 +6,10 @@ import Synchronization
 /// The running exchanges whose responses may be stored.
 ///
 /// After a change (RFC 9111 §4.4), responses to earlier requests must not be stored. Each exchange
-/// has a number. Each key under which an exchange may store has a history. An exchange compares its
-/// number only with the history, so its cost does not grow with the number of exchanges.
+/// has a number, which it compares with the history of a key. So the cost of an exchange does not
+/// grow with the number of exchanges.
 final class Recordings: Sendable {
-    /// One exchange.
-    ///
-    /// The object is created before the request is sent.
+    /// One exchange; the mark is created before the request is sent.
     final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
@@ -39,13 +37,12 @@ final class Recordings: Sendable {
             }
         }
 
-        /// Whether the entries under a key were changed since the exchange began.
         func isSpoiled(_ key: CacheKey) -> Bool {
             owner.state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
         }
 
-        /// Whether its response may be stored under a key: nothing was changed, and no response to
-        /// a later request is stored already (RFC 9111 §4 requires the most recent one).
+        // False if the entries were changed, or if the store has the response to a later request
+        // (RFC 9111 §4 requires the most recent response).
         func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
             owner.state.withLock { state in
                 state.histories[key]?.store(variant, by: number, latest: state.latest) ?? true
@@ -54,9 +51,8 @@ final class Recordings: Sendable {
     }
 
     private struct State {
-        // The number of the latest exchange; no exchange has 0.
+        // The number of the latest exchange; the first exchange has number 1.
         var latest = 0
-        // The history of each key under which an exchange may store.
         var histories: [CacheKey: KeyHistory] = [:]
     }
 
@@ -64,7 +60,6 @@ final class Recordings: Sendable {
 
     init() {}
 
-    /// Begins an exchange whose response may be stored under some keys.
     func begin(_ keys: [CacheKey], at date: Date) -> Mark {
         let number = state.withLock { state in
             state.latest += 1
@@ -74,16 +69,14 @@ final class Recordings: Sendable {
         return Mark(date, self, keys, number)
     }
 
-    /// Stops running exchanges from storing under a key, except the one that makes the change.
+    /// Stops running exchanges from storing under a key, except the exchange that makes the change.
     func spoil(_ key: CacheKey, except own: Mark? = nil) {
         state.withLock { state in
             state.histories[key]?.change(before: state.latest, by: own?.number ?? 0)
         }
     }
 
-    /// Stops running exchanges from storing under some keys.
-    ///
-    /// The method checks all keys.
+    /// Stops running exchanges from storing under the keys that fulfil a condition.
     func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {
@@ -92,48 +85,44 @@ final class Recordings: Sendable {
         }
     }
 
-    /// The number of keys that have a history.
     var keyCount: Int { state.withLock { $0.histories.count } }
 }
 
-/// The changes under one key while exchanges run that may store there.
+/// The changes under one key while exchanges run that may store under this key.
 struct KeyHistory {
-    /// The number of running exchanges.
     fileprivate(set) var exchanges = 0
     // A change concerns all exchanges up to a number, except the exchange that made it. Two numbers
-    // are enough: the last change, and the last change that another exchange made.
+    // suffice: the last change, and the last change by a different exchange.
     private var change = 0
     private var maker = 0
     private var changeByOthers = 0
     // For each variant, the latest exchange whose response was stored.
     private var stored: [Variant: Int] = [:]
 
-    /// The most variants that are remembered.
     static let maxVariants = 1024
 
     fileprivate init() {}
 
-    /// Notes a change that concerns the exchanges up to a number, except its maker.
+    /// Notes a change that concerns the exchanges up to a number, except the exchange that made the
+    /// change.
     mutating func change(before latest: Int, by maker: Int) {
         if maker != self.maker { changeByOthers = change }
         change = latest
         self.maker = maker
     }
 
-    /// Whether a change concerns an exchange.
     func isSpoiled(_ number: Int) -> Bool {
         number <= (number == maker ? changeByOthers : change)
     }
 
-    /// Records that an exchange stores a variant, if the exchange may do so.
-    /// - Returns: Whether it may.
+    /// Records that an exchange stores a variant; false if storing is not allowed.
     mutating func store(_ variant: Variant, by number: Int, latest: Int) -> Bool {
         if isSpoiled(number) { return false }
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // One exchange that never ends would let the variants grow without limit. So the
-            // variants are forgotten, and exchanges that have begun by now store nothing any more.
+            // If one exchange never ends, `stored` grows without limit. So `stored` is emptied, and
+            // all exchanges that have begun until now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

@@ -34,8 +34,8 @@ extension Cache {
 
     /// Removes the entries that fulfil a condition.
     ///
-    /// Responses that are being read at the same time are not stored, because it is not known yet
-    /// whether the condition holds for them.
+    /// Responses that callers are still reading are not stored, because the condition may hold for
+    /// these responses.
     /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(
@@ -54,29 +54,28 @@ extension Cache {
 
 /// The counts of a cache since it was created.
 public struct CacheStatistics: Sendable, Hashable {
-    /// Calls answered by a fresh entry.
+    /// Calls that a fresh entry answered.
     public internal(set) var hits = 0
-    /// Calls answered by a stale entry, because the request, the response or an error allowed it.
+    /// Calls that a stale entry answered, because the request, the response or an error allowed it.
     public internal(set) var staleHits = 0
-    /// Calls answered by an entry that the origin confirmed with a 304.
+    /// Calls that an entry answered after the origin confirmed it with a 304.
     public internal(set) var validated = 0
-    /// Calls without a matching entry.
+    /// Calls for which no entry matched.
     public internal(set) var misses = 0
-    /// Calls that got a new response although an entry existed.
+    /// Calls that got a new response although an entry matched.
     ///
-    /// The entry was stale and had changed, or the request did not allow it.
+    /// The entry was stale and had changed, or the request did not accept the entry.
     public internal(set) var renewed = 0
-    /// Calls for which the store was not used.
+    /// Calls that did not use the store.
     public internal(set) var bypassed = 0
-    /// Responses that were stored.
+    /// Responses that the cache stored.
     public internal(set) var stored = 0
-    /// Faults of the store.
+    /// Operations of the store that threw an error.
     public internal(set) var failures = 0
     /// How much the store contains.
     public internal(set) var usage = CacheUsage()
 }
 
-/// The counters of a cache.
 final class CacheCounts: Sendable {
     private struct State {
         var statistics = CacheStatistics()
@@ -140,7 +139,6 @@ final class CacheCounts: Sendable {
         tellUsage()
     }
 
-    /// Reports the size of the store to the meter.
     func tellUsage() {
         figures.tell {
             let usage = store.usage
@@ -158,13 +156,12 @@ final class CacheCounts: Sendable {
         if evictions > 0 { figures.add(Double(evictions), to: "turnpike.cache.evictions") }
     }
 
-    /// Uses another meter from now on, and reports the size of the store to it.
+    /// Uses another meter from now on, and reports the size of the store to that meter.
     func move(to meter: (any GateMeter)?) {
         figures.move(to: meter)
         tellUsage()
     }
 
-    /// Reports the size of the store to the meter, and returns when the meter is flushed.
     func flush() async {
         tellUsage()
         await figures.flush()

@@ -6,24 +6,23 @@ import TurnpikeSupport
 /// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that this cache obeys.
 ///
 /// If a directive occurs twice, the stricter one counts. A lifetime that is not a number counts as
-/// zero (§4.2.1: a malformed lifetime makes the response stale).
+/// zero, because a malformed lifetime makes the response stale (§4.2.1).
 struct CacheControl {
     var isPublic = false
-    /// For one user only; `private="…"` counts as `private` (§5.2.2.7).
+    // The response is for one user only. `private="…"` counts as `private` (§5.2.2.7).
     var isPrivate = false
     var noStore = false
     var noCache = false
-    /// The fields that `no-cache="…"` names.
     var noCacheFields: Set<HTTPHeaders.Name> = []
     var mustRevalidate = false
     var mustUnderstand = false
     var isImmutable = false
     var onlyIfCached = false
-    /// Whether a directive allows storing explicitly: `max-age`, `public` or `private`.
+    /// Whether `max-age`, `public` or `private` explicitly allows storing.
     var isExplicit = false
     /// Seconds.
     var maxAge: Int64?
-    /// How long several users may share the response, in seconds.
+    /// `s-maxage` in seconds: how long several users may share the response.
     var sharedMaxAge: Int64?
     var minFresh: Int64?
     /// Seconds; ``Int64/max`` if the request accepts any staleness.
@@ -31,9 +30,7 @@ struct CacheControl {
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
 
-    /// Reads the lines of a message.
-    ///
-    /// Without any, `Pragma: no-cache` is read (§5.4).
+    /// Reads the `Cache-Control` lines; if there are none, `Pragma: no-cache` (§5.4).
     init(_ headers: HTTPHeaders) {
         guard headers.contains(.cacheControl) else {
             noCache = headers.values(of: .pragma).contains {
@@ -91,18 +88,17 @@ struct CacheControl {
 
     private func lower(_ value: inout Int64?, _ other: Int64) { value = min(value ?? other, other) }
 
-    // The argument without quotation marks and escapes (RFC 9110 §5.6.4), if it ends with one.
+    // The argument without quotation marks and escapes (RFC 9110 §5.6.4).
     private static func unquoted(_ argument: Substring) -> String {
         argument.utf8.last == UInt8(ascii: "\"") ? Grammar.unquoted(argument) : String(argument)
     }
 }
 
-/// A number of seconds (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-    /// The largest number that a recipient must support (RFC 9111 §1.2.2): forever.
+    /// The largest number that a recipient must support (RFC 9111 §1.2.2); counts as forever.
     static let longest: Int64 = 1 << 31
 
-    /// The number; ``longest`` if it is too large, nil if the text is not a number.
+    /// The number; ``longest`` if the number is too large, nil if the text is not a number.
     static func parse(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

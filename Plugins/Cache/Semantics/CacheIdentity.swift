@@ -5,10 +5,9 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Decides who the caller is, and for whom responses are stored; no other type does.
+/// Decides who the caller is, and which callers may get a response; no other type decides this.
 ///
-/// Each identity has a private cache in front of a shared one, as a browser's cache is in front of
-/// a proxy's:
+/// Each caller has a private cache in front of a shared one, like a browser behind a proxy:
 ///
 /// | response | is found by |
 /// |---|---|
@@ -18,24 +17,22 @@ import TurnpikeSupport
 ///
 /// A credential is a field that ``CallerIdentity`` counts as one, or user information in the URL.
 /// Credential and cookies together identify a person. Cookies count only for responses to one
-/// person. Otherwise each visitor of a site would have a separate cache. A tenant replaces these
-/// two.
+/// person; otherwise each visitor of a site would have a separate cache. A tenant replaces
+/// credential and cookies.
 ///
-/// All of these, also everybody, are within one partition (``CachePartition``).
+/// The table applies within one partition (``CachePartition``).
 struct CacheIdentity: Sendable {
-    /// The callers that a response is for.
     enum Audience {
         case person, credential, everybody
     }
 
-    /// The partition of everybody.
     let everybody: String
-    /// The partition of the credential; nil for a request without one.
+    /// The partition of the credential; nil for a request without a credential.
     let credential: String?
     /// The partition of the person; nil if the request has neither credential nor cookie.
     let person: String?
 
-    /// Reads a request; a tenant, if there is one, replaces it.
+    // Reads the identity from a request. A tenant replaces that identity.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
     ) {
@@ -61,20 +58,19 @@ struct CacheIdentity: Sendable {
         person = cookies.isEmpty ? credential : Digest.text(partition + "\n" + proof + cookies)
     }
 
-    /// The callers that a response to this identity is for.
     func audience(of control: CacheControl, isPersonal: Bool) -> Audience {
         if isPersonal { return .person }
         if credential == nil { return .everybody }
-        // §3.5. If `s-maxage` is too short, the response is personal and does not come here.
+        // §3.5. If `s-maxage` is below the lifetime, the response is personal.
         let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
         return isShared ? .everybody : .credential
     }
 
     /// Whether a response is only for the person who sent the request.
     ///
-    /// A refusal concerns only this person. The head is in its stored form, so a remaining
-    /// `Set-Cookie` is part of the response. An `s-maxage` below the lifetime means that others
-    /// must not use the response for as long.
+    /// A refusal is for this person only. A `Set-Cookie` in the stored form of the head is part of
+    /// the response. If `s-maxage` is below the lifetime, other callers must not use the response
+    /// as long.
     static func isPersonal(
         _ head: ResponseHead, _ control: CacheControl, lifetime: Double
     ) -> Bool {
@@ -87,13 +83,13 @@ struct CacheIdentity: Sendable {
     }
 }
 
-/// The part of a store that a cache uses.
 enum CachePartition {
-    /// Each client has its own part if something inside may prove its identity. Others share one.
+    /// Each client has its own part if a gate or the transport may prove its identity. Other
+    /// clients share one part.
     case unnamed
-    /// Caches with the same name share it.
+    /// Caches with the same name share this part.
     case named(String)
-    /// The name is empty, so the callers of responses are not known.
+    /// The name is empty, so it is unknown whose responses the store contains.
     case missing
 
     init(_ name: String?) {
@@ -104,7 +100,6 @@ enum CachePartition {
         self = name.isEmpty ? .missing : .named(Digest.text("partition\0" + name))
     }
 
-    /// The partition for a call; nil if there is no partition.
     func name(for call: CallID, _ next: Next) -> String? {
         switch self {
         case .unnamed:

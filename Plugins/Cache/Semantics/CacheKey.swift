@@ -6,9 +6,10 @@ import TurnpikeSupport
 
 /// The key of a stored response: method, normalised URL, and owner.
 ///
-/// With a `Vary`, a key may have several variants. Scheme and host are in lower case. Fragment,
-/// user information and the scheme's default port are removed, because they would make separate
-/// entries. Path and query are not changed, because a server may distinguish texts that look equal.
+/// If the response has a `Vary`, a key may have several variants. Scheme and host are in lower
+/// case. The key has no fragment, user information or default port, because these would make
+/// separate entries. Path and query stay unchanged, because a server may distinguish texts that
+/// look equal.
 public struct CacheKey: Sendable {
     private final class Storage: Sendable {
         let method: HTTPMethod
@@ -28,18 +29,17 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // A key is one reference, because a call copies and looks it up about six times. The hash of
-    // its parts is computed once.
+    // A key is one reference, because a call copies and looks up the key about six times. The hash
+    // of the parts is computed once.
     private let storage: Storage
 
-    /// The method; `GET` in the entries of the gate.
+    /// The method; the gate `cache` stores entries only for `GET`.
     public var method: HTTPMethod { storage.method }
     /// The normalised URL.
     public var url: String { storage.url }
-    /// The owner of responses: a caller, or all callers of a cache's partition.
+    /// The owner of responses: one caller, or all callers of a cache's partition.
     public var partition: String? { storage.partition }
 
-    /// The longest URL that is cached, in bytes.
     static let maxURLBytes = 8192
 
     /// Creates a key from its parts.
@@ -55,7 +55,6 @@ public struct CacheKey: Sendable {
         self.init(method: method, url: text, partition: partition)
     }
 
-    /// The normalised text of an http or https URI of any length; nil for another scheme.
     static func text(of uri: TargetURI) -> String? {
         guard let origin = uri.origin?.description else { return nil }
         let form = uri.absoluteForm
@@ -85,23 +84,21 @@ extension CacheKey: CustomStringConvertible {
     public var description: String { "\(method) \(Redaction.standard.url(url))" }
 }
 
-/// A short name of a text that does not reveal the text.
+/// Computes a short digest of a text that does not reveal the text.
 enum Digest {
     static func text(_ text: String) -> String {
         SHA256.digest(of: Data(text.utf8)).prefix(16).hexadecimal
     }
 }
 
-/// The keys under which a request finds responses: the key of everybody, and those of its identity.
+/// The keys under which a request finds responses: the shared key, and those of its identity.
 struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
-    // nil if there is no credential.
     private let credential: CacheKey?
-    // nil if only the credential identifies the person, or nothing does.
+    // nil unless cookies identify the person.
     private let person: CacheKey?
 
-    /// Creates the keys of a URL for an identity; nil if the URL is not http or https.
     init?(_ uri: TargetURI, _ identity: CacheIdentity) {
         guard let text = CacheKey.text(of: uri) else { return nil }
         self.identity = identity
@@ -112,21 +109,18 @@ struct CacheKeys: Sendable {
             ? nil : identity.person.map { CacheKey(url: text, partition: $0) }
     }
 
-    /// The normalised URL.
     var url: String { everybody.url }
 
-    /// Whether the URL is short enough to be stored.
     var isStorable: Bool { url.utf8.count <= CacheKey.maxURLBytes }
 
-    /// The keys of the same identity for another URL.
     func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
     /// Finds a value under one of the keys.
     ///
-    /// The caller's own key comes first, because a shared response may differ from the response
-    /// that this caller would get.
+    /// The caller's own keys come first, because a shared response may differ from the response
+    /// that the origin would send to this caller.
     func first<Value>(
         _ find: (CacheKey) async throws -> Value?
     ) async rethrows -> Value? {
@@ -137,7 +131,6 @@ struct CacheKeys: Sendable {
 
     var all: [CacheKey] { [person, credential, everybody].compactMap(\.self) }
 
-    /// The key of a response to this identity.
     func key(of control: CacheControl, isPersonal: Bool) -> CacheKey {
         switch identity.audience(of: control, isPersonal: isPersonal) {
         case .person: personal
@@ -146,15 +139,13 @@ struct CacheKeys: Sendable {
         }
     }
 
-    /// The key of responses for this person only.
-    ///
-    /// Callers without identity are one person.
+    // The key of responses for this person only. All callers without identity count as one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
-    /// The key of most responses to this identity: all except those for one person.
+    /// The key of responses to this identity, except those for one person.
     var common: CacheKey { credential ?? everybody }
 
-    /// Whether a key belongs only to this person, while others have the same ``common`` key.
+    /// Whether a key belongs to this person only, and not to all callers with this credential.
     func isPersonal(_ key: CacheKey) -> Bool { key == person }
 
     func contains(_ key: CacheKey) -> Bool {
@@ -163,11 +154,10 @@ struct CacheKeys: Sendable {
 
     /// Whether a response under one of the keys may be used for this identity.
     ///
-    /// A personal response has the shared key if the request did not identify a caller.
+    /// A personal response has the shared key if its request did not identify a caller.
     func allows(_ key: CacheKey, isPersonal: Bool) -> Bool {
         contains(key) && (!isPersonal || key == personal)
     }
 
-    /// Whether a key belongs only to this identity.
     func isOwn(_ key: CacheKey) -> Bool { key != everybody && contains(key) }
 }

@@ -4,11 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// How long a stored response is fresh (RFC 9111 §4.2); computed when it is stored.
-///
-/// Times are in seconds.
+/// How long a stored response is fresh, in seconds (RFC 9111 §4.2).
 struct Freshness: Sendable {
-    /// How long the response is fresh, counted from the time at which its origin made it.
+    /// How long the response is fresh, counted from its creation by the origin.
     let lifetime: Double
     let isHeuristic: Bool
     /// The age at which the response arrived.
@@ -23,7 +21,7 @@ struct Freshness: Sendable {
     /// Whether the response is only for the person who sent the request (``CacheIdentity``).
     let isPersonal: Bool
 
-    /// A response without a lifetime is fresh for this part of the time since its last change
+    /// If a response has no lifetime, its lifetime is this part of the time since its last change
     /// (§4.2.2), up to a limit.
     static let heuristicPart = 0.1
     static let heuristicLimit: Double = 7 * 86_400
@@ -32,7 +30,7 @@ struct Freshness: Sendable {
         _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
     ) {
         let headers = head.headers
-        // The date of a field with one line; nil if there is no line, or if there are several.
+        // Returns nil if the field has no line or several lines.
         func dateValue(_ name: HTTPHeaders.Name) -> Date? {
             let lines = headers.values(of: name)
             return lines.count == 1 ? HTTPDate.parse(lines[0], now: responseTime) : nil
@@ -78,22 +76,18 @@ struct Freshness: Sendable {
 
     /// The age of the response (§4.2.3).
     ///
-    /// If a response is from the future, a clock was ahead or was set back. Its age is unknown and
-    /// counts as infinite. The clocks of replicas that share a store may differ a little.
+    /// A response from the future has an unknown age, which counts as infinite: a clock was wrong.
+    /// The clocks of replicas that share a store may differ by ``clockTolerance``.
     func age(at date: Date) -> Double {
         let resident = date.timeIntervalSince(responseTime)
         return resident >= -Self.clockTolerance ? initialAge + max(resident, 0) : .infinity
     }
 
-    /// How long the response is still fresh.
-    ///
-    /// A negative time says how long it has been stale.
+    /// How long the response is still fresh; negative if it is stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
-    /// How many seconds ahead the clock of the process that stored a response may be.
     static let clockTolerance = 2.0
 
-    /// Whether the response could ever answer a request.
     var isUseful: Bool {
         if hasValidator { return true }
         return !noCache
@@ -112,13 +106,12 @@ struct Freshness: Sendable {
 /// Whether a stored response answers a request without asking its origin (RFC 9111 §4).
 enum Usability: Equatable {
     case fresh
-    /// Stale, and the request allows this (`max-stale`).
+    /// The response is stale, and the request accepts that (`max-stale`).
     case staleAccepted
-    /// Stale, and used while it is validated in the background (RFC 5861 §3).
+    /// The response is stale, and is used while a background call validates it (RFC 5861 §3).
     case staleWhileRevalidate
-    /// The origin must be asked, because the response is stale.
     case stale
-    /// The origin must be asked, because the request demands it.
+    /// The request demands that the origin is asked.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {
@@ -145,8 +138,8 @@ enum Usability: Equatable {
         }
     }
 
-    // Checks the request's own limits (§5.2.1). While an immutable response is fresh, a reload does
-    // not ask for it again (RFC 8246 §2).
+    // Checks the request's own limits (§5.2.1). A reload of a fresh immutable response does not ask
+    // the origin (RFC 8246 §2).
     private static func accepts(
         _ age: Double, _ left: Double, _ freshness: Freshness, _ request: CacheControl
     ) -> Bool {

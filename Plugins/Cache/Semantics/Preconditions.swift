@@ -6,7 +6,8 @@ import TurnpikeSupport
 
 /// A caller's conditions, evaluated against a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
 enum Preconditions {
-    /// Whether the caller already has the stored response; nil without such a condition.
+    /// Whether the caller already has the stored response; nil if the request has no such
+    /// condition.
     static func isUnchanged(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool? {
@@ -27,8 +28,8 @@ enum Preconditions {
         return changed <= since
     }
 
-    /// Whether a range may be sent: there is no `If-Range`, or it identifies this response by a
-    /// strong validator (RFC 9110 §13.1.5).
+    /// Whether a range may be sent: the request has no `If-Range`, or its `If-Range` identifies
+    /// this response by a strong validator (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool {
@@ -45,7 +46,6 @@ enum Preconditions {
         return date.timeIntervalSince(changed) >= 1
     }
 
-    /// Whether two entity tags are the same (RFC 9110 §8.8.3.2).
     static func isSame(_ left: String, _ right: String, strongly: Bool) -> Bool {
         if strongly { return Grammar.areSame(left, right) && !isWeak(left) }
         return opaque(left).elementsEqual(opaque(right))
@@ -65,7 +65,7 @@ enum ByteRange {
         /// The range contains no byte of the content.
         case none
         case several
-        /// The field is ignored.
+        /// The `Range` field is malformed, and is ignored.
         case malformed
     }
 

@@ -25,9 +25,9 @@ enum Storability {
         guard status.code >= 200, status.code < 600, status != .partialContent,
             status != .notModified
         else { return false }
-        // These statuses answer a condition of this one request: its range or its precondition.
+        // These statuses answer the range or the precondition of one request.
         if status == 416 || status == 412 { return false }
-        // A 500 is an accident. The freshness in its head belongs to the response that failed.
+        // A 500 is a fault; its freshness fields were meant for the successful response.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }
@@ -37,7 +37,7 @@ enum Storability {
         return control.isExplicit || head.headers.contains(.expires) || isHeuristic(status)
     }
 
-    /// The fields of a response that are stored (§3.1).
+    /// The stored header fields (RFC 9111 §3.1).
     static func fields(_ headers: HTTPHeaders, _ control: CacheControl) -> HTTPHeaders {
         var named = control.noCacheFields
         for field in headers where field.name == .connection {
@@ -61,8 +61,8 @@ enum Storability {
         .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection",
     ]
 
-    // A cookie with a path or a domain concerns more than this response, and was meant for the jar,
-    // once. A cookie without them is part of the response, and §3.1 keeps it.
+    // A cookie with a path or a domain concerns more than this response, and is for the cookie jar
+    // only. Any other cookie is part of the response, and §3.1 requires to store it.
     private static func isOwnCookie(_ line: String) -> Bool {
         !line.split(separator: ";").dropFirst().contains { attribute in
             let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()

@@ -9,8 +9,8 @@ public struct Variant: Hashable, Sendable {
     public struct Field: Hashable, Sendable {
         /// The name in lower case.
         public let name: String
-        /// The normalised value, or a digest if it is secret or long; nil if the request had no
-        /// such field.
+        /// The normalised value, or a digest if the value is secret or long; nil if the request had
+        /// no such field.
         public let value: String?
 
         /// Creates a field.
@@ -28,17 +28,16 @@ public struct Variant: Hashable, Sendable {
     /// The fields, in order of their names.
     public let fields: [Field]
 
-    /// The largest number of fields in the `Vary` of a stored response.
     static let maxFields = 32
 
     /// Creates a variant from fields.
     public init(fields: [Field]) { self.fields = fields }
 
-    /// Creates the variant of a response; nil if no request could match (`*`), or if its `Vary` is
-    /// malformed or too long.
+    /// Creates the variant of a response.
     ///
     /// If a transport left content coded, the variant includes `Accept-Encoding`, whatever `Vary`
-    /// says. Only a caller who asked for that coding can read the content.
+    /// names: only callers who accept that coding can read the content. The result is nil if no
+    /// request could match (`*`), or if `Vary` is malformed or too long.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
         var names: Set<String> = []
         for field in response where field.name == .vary {
@@ -57,8 +56,8 @@ public struct Variant: Hashable, Sendable {
 
     /// Whether a request selects the response (RFC 9111 §4.1).
     ///
-    /// A response in the language that the request prefers matches, whatever other languages the
-    /// two requests accept.
+    /// A response in the preferred language of the request matches, even if the two requests accept
+    /// different other languages.
     func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
         fields.allSatisfy { field in
             let value = Self.value(of: field.name, in: request)
@@ -70,7 +69,7 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    // The language with the highest weight; nil if several languages have it.
+    // The language with the highest weight; nil if several languages have the highest weight.
     private static func favourite(_ text: String) -> String? {
         var best: (language: String, weight: Double)?
         var isTied = false
@@ -95,7 +94,7 @@ public struct Variant: Hashable, Sendable {
         }.filter { !$0.isEmpty }
         switch name {
         case .accept, .acceptCharset, .acceptEncoding, .acceptLanguage:
-            // Only weights express a preference (RFC 9110 §12.4.2). Order and case do not.
+            // Only weights express a preference, not order or case (RFC 9110 §12.4.2).
             members = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted()
         default: break
         }

@@ -10,8 +10,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
-    /// - Parameter shared: Makes a store of entries over the store of the file's `shared`, for
-    ///   gates that use `shared`; nil if it cannot.
+    /// - Parameter shared: Makes a cache store over the store of the file's `shared`, for gates
+    ///   that use `shared`; returns nil if that is impossible.
     public mutating func registerCache(
         shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
             _, _ in nil
@@ -71,7 +71,7 @@ extension Cache {
         let disk: Int
         let frontLifetime: Duration?
         let shared: SharedStoreSettings
-        // A reload that changes the shared state keeps no entries.
+        // A reload that changes the shared state does not keep the cache's entries.
         let state: Identity?
     }
 
@@ -120,7 +120,7 @@ extension Cache {
             return
         }
         let store = state.flatMap { make($0.store, shared) }
-        // A placeholder replaces a store that could not be made, which is reported separately.
+        // A placeholder stands for a store that another finding reports.
         if let state, store == nil, !(state.store is PlaceholderStore) {
             settings.issue(
                 at: "shared",
@@ -157,7 +157,7 @@ public struct SharedStoreSettings: Sendable, Hashable {
     public var prefix: String?
     /// The most bytes of an entry; nil for the store's own default.
     public var maxEntryBytes: Int?
-    /// How long a miss waits for another replica's request; nil for no wait.
+    /// How long a miss waits for the request of another replica; nil for no wait.
     public var fleetLock: Duration?
 
     init() {}

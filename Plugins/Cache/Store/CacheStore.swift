@@ -5,13 +5,13 @@ public import TurnpikeCore
 
 /// A store of a cache's responses.
 ///
-/// A store does not know the rules of HTTP. It returns an entry complete and unchanged, or not at
-/// all. Many calls use it at once, and it must not block their threads. A store limits its own
-/// size. If it throws an error, the call counts a miss.
+/// A store does not know the rules of HTTP. A store returns an entry complete and unchanged, or not
+/// at all. Many calls use the store at once, and the store must not block their threads. A store
+/// limits its own size. If a store throws an error, the cache counts a miss.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready-made. A store that several machines
-/// share says so (``isShared``), ends each operation within milliseconds, and may store an entry as
-/// an ``EntryRecord``.
+/// share returns true for ``isShared``, ends each operation within milliseconds, and may store
+/// entries as ``EntryRecord``.
 public protocol CacheStore: Sendable {
     /// Finds the newest entry under a key that fulfils a condition.
     /// - Parameters:
@@ -23,12 +23,12 @@ public protocol CacheStore: Sendable {
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
 
-    /// Begins to store a response. The response can be found after it is committed.
+    /// Begins to store a response; the entry can be found after ``CacheWriter/commit()``.
     ///
     /// The commit replaces the entry with the same key and variant.
     /// - Parameters:
     ///   - response: The response.
-    ///   - length: The number of bytes of content; nil if it is not known.
+    ///   - length: The number of bytes of content; nil if unknown.
     /// - Returns: A writer for the content, or nil if the store does not accept the response.
     /// - Throws: An error if the store fails.
     func writer(
@@ -37,7 +37,7 @@ public protocol CacheStore: Sendable {
 
     /// Replaces an entry's head. If the entry was removed or replaced, nothing changes.
     ///
-    /// The content does not change, and need not be sent to a remote store again.
+    /// The content stays unchanged, so a remote store need not receive the content again.
     /// - Parameters:
     ///   - entry: The entry as this store, or a store in front of it, has returned it.
     ///   - response: The new head; its variant may differ.
@@ -46,47 +46,47 @@ public protocol CacheStore: Sendable {
 
     /// Removes all entries under a key.
     ///
-    /// The old entry is not found any more in this process. This is true even if the store throws,
-    /// because it may have removed the entry anyway. A shared store also refuses responses that
-    /// other processes had requested before.
+    /// This process does not find the old entry any more, even if the store throws, because the
+    /// store may have removed it. A shared store also refuses responses that other processes
+    /// requested before the removal.
     func remove(_ key: CacheKey) async throws
 
     /// Removes all entries that fulfil a condition.
     ///
-    /// The removal reads all entries, which may take long. No call waits for it.
+    /// The removal reads all entries, which may take long. No call waits for the removal.
     /// - Returns: The number of removed entries.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
         -> Int
 
-    /// Lists all entries, in no particular order. No call waits for it.
+    /// Lists all entries, in no particular order. Calls never list entries.
     func list() async throws -> [CacheListing]
 
-    /// The most bytes for storing one response, without its head; nil if unknown.
+    /// The most memory and disk space for storing one response, without its head; nil if unknown.
     var entryBounds: CacheEntryBounds? { get }
 
-    /// How much the store contains, as far as it knows without asking (``CacheUsage/isComplete``).
+    /// The size of the store, as far as known without asking a server (``CacheUsage/isComplete``).
     var usage: CacheUsage { get }
 
-    /// Whether other processes change its entries.
+    /// Whether other processes change the store's entries.
     var isShared: Bool { get }
 
-    /// How long a call waits, at most, for the request of a call with a claim; nil if calls do not
-    /// wait.
+    /// The longest wait of a call while another call has the claim; nil if calls do not wait.
     var claimLimit: Duration? { get }
 
-    /// Claims the fetch of a missing response, so that callers in other processes wait for it.
+    /// Claims the fetch of a missing response, so that callers in other processes wait.
     ///
-    /// Claims are used only if there is a ``claimLimit``. After this time, a claim ends by itself.
+    /// The cache makes claims only if there is a ``claimLimit``. A claim ends by itself after
+    /// ``claimLimit``.
     func claim(_ key: CacheKey) async throws -> CacheClaim
 
     /// Ends a claim.
     /// - Parameters:
     ///   - token: The token of the claim.
     ///   - key: The key.
-    ///   - waitersGo: Whether waiting callers should fetch for themselves, because the response is
-    ///     not for them.
-    /// - Throws: An error if the store fails. The claim then ends after its time.
+    ///   - waitersGo: Whether waiting callers must fetch the response for themselves, because this
+    ///     response is not for them.
+    /// - Throws: An error if the store fails. The claim then ends after its time limit.
     func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
     /// Returns when all committed entries will outlive the process, if the store can do that.
@@ -94,13 +94,13 @@ public protocol CacheStore: Sendable {
 }
 
 extension CacheStore {
-    /// Nil: unknown.
+    /// Returns nil: the bounds are unknown.
     public var entryBounds: CacheEntryBounds? { nil }
 
-    /// False: only this process changes the entries, or no other store has copies of them.
+    /// Returns false: only this process changes the entries, or no other store has copies.
     public var isShared: Bool { false }
 
-    /// Nil: no call waits for another call.
+    /// Returns nil: no call waits for another call.
     public var claimLimit: Duration? { nil }
 
     /// Every caller fetches the response itself.
@@ -110,13 +110,13 @@ extension CacheStore {
     public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {}
 }
 
-/// The answer of a store to a call that wants to fetch a missing response.
+/// What a store answers to a call that wants to fetch a missing response.
 public enum CacheClaim: Sendable, Hashable {
-    /// The caller must fetch it, and then release the claim with this token.
+    /// The caller must fetch the response, and then release the claim with this token.
     case granted(token: String)
-    /// Another caller fetches it, for at most this time.
+    /// Another caller fetches the response, for at most this time.
     case held(atMost: Duration)
-    /// The caller fetches the response and does not wait, because the last one was not stored.
+    /// The caller fetches and does not wait, because the last response was not stored.
     case unneeded
 }
 
@@ -124,7 +124,7 @@ public enum CacheClaim: Sendable, Hashable {
 public struct CacheEntry: Sendable {
     /// The response.
     public let response: StoredResponse
-    /// Its content.
+    /// The content of the response.
     public let content: any CachedContent
 
     /// Creates an entry.
@@ -138,7 +138,7 @@ public struct CacheEntry: Sendable {
 public struct CacheListing: Sendable {
     /// The response.
     public let response: StoredResponse
-    /// The bytes of its content.
+    /// The number of bytes of the response's content.
     public let length: Int64
 
     /// Creates an entry of a list.
@@ -153,7 +153,7 @@ public protocol CachedContent: Sendable {
     /// The number of bytes.
     var length: Int64 { get }
 
-    /// Returns a body that reads a part of the content when it is pulled.
+    /// Returns a body that reads a part of the content while the body is read.
     /// - Parameter range: The bytes, within 0..<``length``.
     /// - Returns: The body.
     func body(_ range: Range<Int64>) -> ResponseBody
@@ -161,15 +161,15 @@ public protocol CachedContent: Sendable {
 
 /// Receives the content of one response.
 ///
-/// Only one task at a time uses a body.
+/// Only one task at a time uses a writer.
 public protocol CacheWriter: Sendable {
     /// Receives the next bytes.
     func write(_ chunk: Data) async throws
 
-    /// Ends the content. From now on, the complete entry can be found.
+    /// Ends the content. From now on, look-ups find the complete entry.
     func commit() async throws
 
-    /// Abandons the entry, from any thread. Nothing of it remains.
+    /// Abandons the entry, from any thread. Nothing of the entry remains.
     func abandon()
 }
 
@@ -181,7 +181,7 @@ public struct CacheUsage: Sendable, Hashable {
     public var bytes: Int64
     /// The number of entries that were removed to free space.
     public var evictions: Int
-    /// Whether the numbers are complete; false for a remote store, which would have to be asked.
+    /// Whether the numbers are complete; false for a remote store that was not asked.
     public var isComplete = true
 
     /// Creates a usage.

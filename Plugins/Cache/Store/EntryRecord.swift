@@ -4,10 +4,10 @@ public import Foundation
 
 /// A stored response and its content as bytes, for remote stores.
 ///
-/// The content comes first, so that it can be used without a copy. The head follows, and a closing
-/// of ``closingBytes`` bytes with the lengths and checksums of both. Truncated or damaged bytes, or
-/// those of another format version, are not a record. If a record is recognized by its checksums,
-/// its head is not read, so the head may be damaged. The checksums detect accidents; they do not
+/// The content comes first, so that a store can use it without a copy. The head follows, then a
+/// closing of ``closingBytes`` bytes with the lengths and checksums of both. Truncated or damaged
+/// bytes, or bytes of another format version, are not a record. A record with known checksums is
+/// not read again, so its head may be damaged. The checksums detect accidents. The checksums do not
 /// protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
@@ -22,22 +22,22 @@ public struct EntryRecord: Sendable {
         }
     }
 
-    // A record is one reference, because a store copies it at each hit.
+    // A record is one reference, because a store copies the record at each hit.
     private let storage: Storage
 
     /// The response.
     public var response: StoredResponse { storage.response }
     /// The bytes after the content: the head and the closing.
     ///
-    /// These distinguish entries with one key and variant that were stored at different times.
+    /// The bytes differ between entries with one key and variant that were stored at different
+    /// times.
     public var tail: Data { storage.tail }
     private var closing: Closing { storage.closing }
 
-    /// The length of the closing.
+    /// The length of the closing, in bytes.
     ///
-    /// The closing has the version, the length of the head, the length of the content, the checksum
-    /// of the content, and the checksum of the head, which covers the lengths too. Numbers have
-    /// their lowest byte first.
+    /// The closing contains little-endian numbers: the version, the length of the head, the length
+    /// of the content, the checksum of the content, and the checksum of the head and the lengths.
     public static let closingBytes = 32
     // "TrC" and a version, which changes with the format and with the rules of access.
     private static let version: UInt32 = 0x0143_7254
@@ -67,7 +67,7 @@ public struct EntryRecord: Sendable {
         EntryRecord(response, closing)
     }
 
-    /// Reads the bytes after the content, without the content; nil if they are not complete.
+    /// Reads the bytes after the content; nil if these bytes are incomplete.
     public init?(tail: Data) {
         guard let closing = Closing(tail),
             tail.count - Self.closingBytes == Int(closing.headLength),
@@ -80,23 +80,21 @@ public struct EntryRecord: Sendable {
     /// The length of the content.
     public var contentLength: Int64 { Int64(clamping: closing.contentLength) }
 
-    /// Reads the record at the end of bytes, and checks its head; ``content(of:)`` checks the content.
+    /// Reads the record at the end of bytes, and checks its head but not its content.
     /// - Parameters:
     ///   - bytes: The content and the bytes after it.
-    ///   - known: A record that was read before. If the bytes have the same closing, with the same
-    ///     checksums, it is returned without reading again.
+    ///   - known: An earlier record. If the closings are equal, including checksums, the method
+    ///     returns this record without reading again.
     /// - Returns: The record; nil if the bytes are not complete.
     public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
         guard let closing = Closing(bytes), let tailBytes = closing.tailBytes(in: bytes.count)
         else { return nil }
         if let known, known.closing == closing { return known }
-        // A stored record must not keep the memory of the content.
+        // The record must not keep the memory of the content.
         return EntryRecord(tail: bytes.suffix(tailBytes).exact)
     }
 
-    /// The content before the record.
-    ///
-    /// The content shares the memory of the bytes.
+    /// The content before the record; the content shares the memory of `bytes`.
     /// - Parameter bytes: The content and the bytes after it.
     /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {

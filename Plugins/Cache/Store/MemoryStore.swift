@@ -7,9 +7,10 @@ import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the space. Its first hit moves it to the protected
-/// segment. If that is full, its least recently used entries go back on probation. So entries that
-/// are used only once replace only each other (segmented LRU: Karedla, Love and Wherry, 1994).
+/// A new entry is on probation, in a fifth of the space. The first hit moves the entry to the
+/// protected segment. If that segment is full, its least recently used entries go back on
+/// probation. So entries that are used once replace only each other (segmented LRU: Karedla, Love
+/// and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     fileprivate let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int
@@ -76,7 +77,7 @@ public final class MemoryStore: CacheStore {
     /// How much the store contains.
     public var usage: CacheUsage { table.withLock { $0.usage } }
 
-    /// Does nothing: memory does not outlive the process.
+    /// Does nothing, because memory does not outlive the process.
     public func flush() async {}
 }
 
@@ -111,7 +112,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it would have replaced is out of date.
+        // The old entry of this key and variant is out of date.
         guard let data else { return store.table.withLock { $0.remove(response) } }
         store.table.withLock { $0.insert(response, data.exact) }
     }

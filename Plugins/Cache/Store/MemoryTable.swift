@@ -10,12 +10,12 @@ struct MemoryTable {
         let content: Data
     }
 
-    // The position of an entry in the list of its segment. Ranks are separate from entries, because
-    // each hit changes several ranks.
+    // The position of an entry in its segment. Ranks are separate from entries, because each hit
+    // changes several ranks.
     private struct Rank {
         let bytes: Int
         var isProtected: Bool
-        // The neighbours; -1 at the ends.
+        // The neighbours in the segment; -1 at the ends.
         var newer = -1
         var older = -1
     }
@@ -44,7 +44,7 @@ struct MemoryTable {
         }
     }
 
-    // nil where an index is free.
+    // nil at a free index.
     private var entries: [Entry?] = []
     private var ranks: [Rank] = []
     private var free: [Int] = []
@@ -55,9 +55,7 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key.
-    ///
-    /// Above this number, the oldest one is removed.
+    /// The most variants of one key; above this number, the oldest variant is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -76,7 +74,6 @@ struct MemoryTable {
 
     // MARK: Finding
 
-    /// The newest entry under a key that fulfils a condition.
     mutating func entry(
         for key: CacheKey, where isMatch: (StoredResponse) -> Bool
     ) -> CacheEntry? {
@@ -91,7 +88,7 @@ struct MemoryTable {
         return CacheEntry(response: best.response, content: CachedData(content))
     }
 
-    /// Whether an entry is still there, unchanged.
+    /// Whether the table still has the entry, unchanged.
     func contains(_ response: StoredResponse) -> Bool {
         guard let place = place(of: response) else { return false }
         return entries[place]?.response.responseTime == response.responseTime
@@ -106,7 +103,8 @@ struct MemoryTable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // The new entry keeps the segment, because it will probably be used again.
+            // The new entry keeps the segment of the old one, because it will probably be used
+            // again.
             rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }
@@ -166,7 +164,7 @@ struct MemoryTable {
         link(place)
     }
 
-    // The segments share the space. Each segment may use the space that the other one does not use.
+    // The segments share the space. Each segment may use the space that the other does not use.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest

@@ -27,18 +27,18 @@ public struct StoredResponse: Sendable {
         }
     }
 
-    // A response is one reference, because it is copied often.
+    // A response is one reference, because responses are copied often.
     private let storage: Storage
 
-    /// The key under which it is found.
+    /// The key under which look-ups find the response.
     public var key: CacheKey { storage.key }
-    /// The request fields on which it depends.
+    /// The request fields on which the response depends.
     public var variant: Variant { storage.variant }
     /// Status, URL, version, and header fields except those of one connection.
     public var head: ResponseHead { storage.head }
-    /// When its request, or the request that validated it, was sent.
+    /// When the request was sent, or the request that validated the response.
     public var requestTime: Date { storage.requestTime }
-    /// When the response, or the response that validated it, arrived.
+    /// When the response arrived, or the response that validated it.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }
@@ -63,7 +63,7 @@ public struct StoredResponse: Sendable {
 
     /// The estimated time since the origin made the response (RFC 9111 §4.2.3).
     ///
-    /// It is more than 30,000 years if the response arrived after this date.
+    /// The age is more than 30,000 years if the response arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
     /// How long the response is still fresh; zero or less if it is stale.
@@ -72,7 +72,6 @@ public struct StoredResponse: Sendable {
     }
 
     /// How long the response is useful from ``responseTime`` on, for stores that remove by time.
-    ///
     /// - Parameter staleTime: How long a stale response is useful if it can be validated.
     /// - Returns: The rest of its lifetime, and the time for which it may be used afterwards.
     public func timeOfUse(staleTime: Duration) -> Duration {
@@ -82,7 +81,7 @@ public struct StoredResponse: Sendable {
         return Self.duration(fresh + stale)
     }
 
-    // Limited, because the age of a response from the future is infinite.
+    // The result is limited, because the age of a response from the future is infinite.
     private static func duration(_ seconds: Double) -> Duration {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }

@@ -6,17 +6,17 @@ public import TurnpikeCore
 
 /// A small, fast store in front of a large one.
 ///
-/// A response is stored in both stores. An entry from the back is also put in front, if its content
-/// was read into memory. If the back fails, its error is thrown, and the front still works.
+/// Both stores store a response. An entry from the back is also put in front, if its content was
+/// read into memory. If the back fails, its error is thrown, and the front still works.
 ///
-/// If others also change the back (``CacheStore/isShared``), the front does not notice. So the
+/// If other processes change the back (``CacheStore/isShared``), the front does not notice. So the
 /// front serves an entry for at most `frontLifetime` after the back has confirmed it. During that
 /// time, this process may serve an entry that another process has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // How often an entry was removed or replaced. Entries from earlier look-ups are then not put
-    // into the front.
+    // The number of removals and replacements. If the number has changed since the look-up of an
+    // entry, the entry is not put in front.
     private let changes = Atomic<UInt64>(0)
     // The entries that the front may serve; nil if only this process changes the back.
     private let confirmed: ConfirmedKeys?
@@ -25,9 +25,9 @@ public final class TieredStore: CacheStore {
     /// - Parameters:
     ///   - front: The small store.
     ///   - back: The large store.
-    ///   - frontLifetime: How long the front may serve an entry before the back is asked again;
-    ///     with zero, each look-up asks the back. The default is one second if the back is shared,
-    ///     and otherwise no limit.
+    ///   - frontLifetime: How long the front may serve an entry before the store asks the back
+    ///     again; with zero, each look-up asks the back. By default one second if the back is
+    ///     shared, otherwise unlimited.
     ///   - timeSource: The clock for `frontLifetime`.
     public init(
         _ front: any CacheStore, _ back: any CacheStore, frontLifetime: Duration? = nil,
@@ -40,10 +40,10 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// Whether other processes change the back.
+    /// Whether other processes change the entries of the back.
     public var isShared: Bool { back.isShared }
 
-    /// The value of the back.
+    /// The time limit for claims in the back.
     public var claimLimit: Duration? { back.claimLimit }
 
     /// Asks the back for a claim.
@@ -54,14 +54,14 @@ public final class TieredStore: CacheStore {
         try await back.release(token, of: key, waitersGo: waitersGo)
     }
 
-    /// The memory and disk space of both together.
+    /// The memory and disk space of both stores together.
     public var entryBounds: CacheEntryBounds? {
         guard let first = front.entryBounds, let second = back.entryBounds else { return nil }
         return CacheEntryBounds(
             memory: first.memory + second.memory, disk: first.disk + second.disk)
     }
 
-    /// Finds an entry, in the front or else in the back.
+    /// Finds an entry in the front, or else in the back.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
@@ -93,8 +93,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. If an earlier look-up found an entry in the back, it puts
-    // the entry into the front before the front changes, or it notices the change.
+    // Changes the back before the front. If an earlier look-up has found an entry in the back, that
+    // look-up puts the entry in front before the front changes, or notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -105,8 +105,7 @@ public final class TieredStore: CacheStore {
         return (first, try second.get())
     }
 
-    // Called before an entry is put into the front. The key's other entries in the front are
-    // confirmed with it, or removed.
+    // Before an entry is put in front, the key's other entries there are confirmed or removed.
     fileprivate func frontChanges(_ key: CacheKey) async throws {
         guard let confirmed, !confirmed.contains(key) else { return }
         try await front.remove(key)
@@ -173,9 +172,9 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// How much both contain.
+    /// The number and the bytes of the entries in both stores.
     ///
-    /// An entry in both counts once; its bytes count twice.
+    /// An entry in both stores counts once, but its bytes count twice.
     public var usage: CacheUsage {
         let (first, second) = (front.usage, back.usage)
         var usage = CacheUsage(
@@ -197,7 +196,8 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not accept the content. Then its old entry must not be found any more.
+    // nil if a store does not accept the content. Look-ups must not find the old entry in that
+    // store.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 
@@ -245,10 +245,10 @@ private final class TieredWriter: CacheWriter {
     }
 }
 
-/// The keys whose entries in the front the back has confirmed recently.
 private final class ConfirmedKeys: Sendable {
     private struct State {
-        // The confirmations of this period and of the one before, so that old ones need no search.
+        // The confirmations of this period and the previous one, so that no search for old
+        // confirmations is needed.
         var recent: [CacheKey: MonotonicInstant] = [:]
         var older: [CacheKey: MonotonicInstant] = [:]
         var turnedAt: MonotonicInstant
@@ -275,7 +275,7 @@ private final class ConfirmedKeys: Sendable {
     func insert(_ key: CacheKey) {
         let now = timeSource.now
         state.withLock { state in
-            // Dropping a key early costs only one look-up in the back.
+            // If a key is dropped early, only one more look-up asks the back.
             if state.recent.count >= 4096 || state.turnedAt.duration(to: now) >= lifetime {
                 state.older = state.recent
                 state.recent = [:]

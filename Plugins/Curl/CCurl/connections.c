@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The sockets of a loop: what is polled for each, and what the watcher of connections is told. This file uses only
-// library.c.
+// The sockets of a loop: what is polled for each socket, and what the watcher of connections learns. Uses library.c.
 
 // For POLLRDHUP.
 #if defined(__linux__) && !defined(_GNU_SOURCE)
@@ -27,7 +26,7 @@
 
 enum {
     // How often in a row a descriptor may be ready for bytes while libcurl has none. libcurl reads a quarter of a MiB at once,
-    // and passes it on in smaller pieces, as the system takes them.
+    // and passes these bytes on in smaller pieces.
     FRUITLESS_LIMIT = 256,
     // In milliseconds.
     MUTE_TIME = 5,
@@ -38,7 +37,7 @@ int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
 
 // MARK: The watcher.
 //
-// libcurl tells only the ports of a connection, so Swift finds out which request uses it.
+// libcurl reports only the ports of a connection. From the ports, Swift finds out which request uses the connection.
 
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher) { loop->watcher = *watcher; }
 
@@ -72,7 +71,8 @@ void tpc_tell_closed(tpc_loop *loop, int descriptor) {
     if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
 }
 
-// Reports a connection as closed if its peer has ended it. libcurl closes its own end when it next looks for a connection.
+// Reports a connection as closed if its peer has ended the connection. libcurl closes the socket when it next looks for a
+// connection.
 static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (!loop->watcher.watcher) return;
 #if defined(POLLRDHUP)
@@ -108,12 +108,11 @@ static void set_interest(tpc_poller *this, int descriptor, int former, int mask)
 }
 #endif
 
-// Returns the interest of a descriptor, or NULL if none was noted.
 interest_t *tpc_interest_of(tpc_loop *loop, int descriptor) {
     return descriptor >= 0 && descriptor < loop->interest_count ? &loop->interests[descriptor] : NULL;
 }
 
-// Returns the interest of a descriptor, or NULL if there is no memory.
+// Returns NULL if there is no memory.
 static interest_t *make_interest(tpc_loop *loop, int descriptor) {
     if (descriptor < 0) return NULL;
     if (descriptor >= loop->interest_count) {
@@ -166,9 +165,9 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
 
 // MARK: Fruitless polls.
 //
-// With HTTP/2, libcurl (7.88, and also its command line tool) polls for space in the socket even if the peer is what takes no
-// more bytes. There always is space, so the thread would spin. Only the peer can open its window. So after many fruitless polls,
-// space is polled only when bytes come, and every few milliseconds.
+// With HTTP/2, libcurl (7.88, and also its command line tool) polls for space in the socket even while it waits for the peer's
+// window. There always is space, so the thread would spin. Only the peer can enlarge its window. So after many fruitless polls,
+// the loop polls for space only when bytes arrive, and every few milliseconds.
 
 static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
     interest_t *interest = tpc_interest_of(loop, descriptor);
@@ -199,12 +198,12 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
         interest_t *interest = tpc_interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
-            // The peer has closed an idle connection, or written to it. This is noticed before the connection is used again.
+            // The peer has closed an idle connection, or written to it. The connection is checked before it is used again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
             tell_if_ended(loop, descriptor);
             continue;
         }
-        // An event may have been read before the muting.
+        // The event may have been read before the descriptor was muted.
         if (interest && interest->muted & CURL_POLL_IN && !(mask &= ~CURL_CSELECT_IN)) continue;
         if (interest && interest->muted & CURL_POLL_OUT) mute(loop, descriptor, interest, CURL_POLL_OUT, false);
         if (interest && mask & CURL_CSELECT_IN && interest->connection == CONNECTION_NEW)
@@ -246,7 +245,7 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
         if (descriptor >= 0 && loop->watcher.watcher) tell_opening(loop, transfer, descriptor, &address->addr);
         return descriptor;
     }
-    // No bytes are in flight on the way to this machine, so a small buffer is enough, and it stays in the processor's cache. The
+    // On the way to this machine no bytes are in flight, so a small buffer is enough and stays in the processor's cache. The
     // system's default buffer grows to megabytes.
     int room = LOOPBACK_BUFFER;
     if (descriptor >= 0 && is_loopback(&address->addr))

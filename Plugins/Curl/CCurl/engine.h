@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The members of a loop and of a transfer, and what each file offers to the files above it: loop.c uses transfer.c, which uses
-// request.c, which uses http2.c and idle.c, which uses connections.c, which uses library.c.
+// The members of a loop and of a transfer, and the functions that the files share. loop.c uses transfer.c, which uses
+// request.c, which uses http2.c and idle.c, which use connections.c, which uses library.c.
 
 #pragma once
 
@@ -13,7 +13,7 @@ struct transfer;
 
 // MARK: A loop.
 
-/// The most events that are taken at once.
+/// The most events that one wait returns.
 enum { TPC_EVENTS = 64 };
 
 typedef struct {
@@ -27,10 +27,9 @@ typedef struct {
     int descriptor;
     int wakeup_read;
     atomic_int wakeup_write;
-    // The number of threads that are about to write a wakeup.
     atomic_int wakers;
-    // Busy polling: the longest time of one poll, in nanoseconds, 0 for no polling; the budget; and when the last iteration
-    // ended, in nanoseconds.
+    // Busy polling: the longest time of one poll in nanoseconds (0 for no polling), the budget, and the end of the last
+    // iteration in nanoseconds.
     int64_t patience;
     atomic_int credit;
     atomic_int penalty;
@@ -39,38 +38,36 @@ typedef struct {
 } tpc_poller;
 
 typedef enum {
-    // Not opened by `open_socket`: a descriptor of a resolver, or none at all.
+    // `open_socket` did not open the descriptor, or there is none.
     CONNECTION_NONE,
-    // Nothing has come on the connection yet.
+    // The connection has received no byte yet.
     CONNECTION_NEW,
     CONNECTION_USED,
     // libcurl keeps the connection for a later request.
     CONNECTION_IDLE,
-    // This code ended the connection, and libcurl has not noticed yet.
+    // The plugin ended the connection, and libcurl has not noticed yet.
     CONNECTION_ENDED,
 } connection_t;
 
-// The state of a descriptor.
 typedef struct {
     // CURL_POLL_… bits: what libcurl waits for, which part of that is temporarily left out, and what the system polls.
     unsigned char wanted, muted, polled;
     // How often in a row the descriptor was ready for bytes while libcurl had none.
     unsigned short fruitless;
     connection_t connection;
-    // The local port of an idle connection; 0 if it is unknown.
+    // The local port of an idle connection; 0 if unknown.
     int port;
     // Whether libcurl has not waited for the descriptor since the last check for unused connections.
     bool is_unused;
-    // The last transfer for which libcurl waited on the descriptor. It may be freed, so the pointer is only compared.
+    // The last transfer for which libcurl waited on the descriptor. The transfer may be freed, so the pointer is only compared.
     const tpc_transfer *user;
-    // A hash of the peer's address.
     uint32_t peer;
-    // When an idle connection to the same peer is closed, in milliseconds, unless something has come before.
+    // The time limit for the first byte, in milliseconds; after this time an idle connection to the same peer is closed.
     int64_t first_byte_due;
 } interest_t;
 
 enum {
-    // How long a connection waits for its first byte before an idle one is closed for it, in milliseconds.
+    // How long a connection waits for its first byte before an idle connection is closed, in milliseconds.
     FIRST_BYTE_PATIENCE = 1000,
 };
 
@@ -79,38 +76,33 @@ enum { TPC_CLOSE_NOTIFIES = 256 };
 struct tpc_loop {
     const tpc_library *library;
     CURLM *multi;
-    // The TLS sessions of all handles, or NULL if each has its own.
+    // The TLS sessions that all handles share; NULL if each handle has its own.
     CURLSH *sessions;
     tpc_poller poller;
-    // The interests by descriptor, and how many of them libcurl waits for.
+    // The interests by descriptor, and how many of these descriptors libcurl waits for.
     interest_t *interests;
     int interest_count, wanted_count;
-    // The events that the last wait has found.
     tpc_event events[TPC_EVENTS];
     int event_count;
-    // When each is due, in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first byte of
-    // a connection.
+    // Due times in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first byte of a
+    // connection.
     int64_t timer_due, unmute_due, first_byte_due;
     // When to check for unused connections, INT64_MAX for never, and how long a connection may be unused.
     int64_t unused_due, unused_time;
-    // Has a bit for each peer (see `peer_bit`) that left a connection without a byte for too long and has no idle connection to
-    // close.
+    // The bits (see `peer_bit`) of the peers that send nothing on a new connection and have no idle connection to close.
     uint64_t lacks_idle;
     // Whether an address has refused a connection; see `tpc_loop_take_refusal`.
     bool has_refusal;
-    // Counts each step of a transfer.
     unsigned steps;
     // The loop whose iteration this thread was in when it began an iteration of this loop, or NULL.
     tpc_loop *outer;
     // The transfers that have news, in order.
     struct transfer *first_ready, **last_ready;
-    // The transfers that libcurl has.
     struct transfer *active;
-    // The TLS connections that have reported a close_notify in the current call of libcurl. If a transfer's content ends with its
-    // connection, the transfer ends in the same call.
+    // The TLS connections that have reported a close_notify in the current call of libcurl. A transfer whose content ends with
+    // its connection ends in the same call.
     const void *close_notifies[TPC_CLOSE_NOTIFIES];
     size_t close_notify_count;
-    // Receives the events of the connections.
     tpc_pool_watcher watcher;
 };
 
@@ -121,14 +113,13 @@ enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VE
 
 typedef enum {
     ACTIVITY_NONE,
-    // libcurl has it.
     ACTIVITY_RUNNING,
-    // The transfer is being removed from libcurl, and content that still comes is dropped.
+    // libcurl removes the transfer, and drops content that still arrives.
     ACTIVITY_LEAVING,
 } activity_t;
 
 typedef struct transfer {
-    // The part that Swift sees. It must be the first member.
+    // The part that Swift uses; must be the first member.
     tpc_transfer shown;
     tpc_loop *loop;
     CURL *easy;
@@ -138,9 +129,9 @@ typedef struct transfer {
     } content;
     tpc_judge judge;
     activity_t activity;
-    // The list of the loop's active transfers: the next one, and the pointer that leads to this one.
+    // The list of the loop's active transfers: the next transfer, and the pointer that leads to this one.
     struct transfer *next, **place;
-    // The list of the loop's transfers that have news. Outside of the list, it points to the transfer itself.
+    // The list of the loop's transfers that have news. Outside the list, the pointer leads to the transfer itself.
     struct transfer *next_ready;
 
     struct {
@@ -148,14 +139,12 @@ typedef struct transfer {
         struct curl_slist *fields;
         // Both forms of the target, if libcurl itself decides whether a proxy gets the request; otherwise NULL.
         char *url, *target;
-        // Where the connection goes instead, in the form of libcurl's option.
+        // The endpoint of the connection, in the form of libcurl's option.
         struct curl_slist *connect_to;
         // Whether the request's rule has refused an address, and whether a socket was opened to another address.
         bool has_refused, has_opened;
-        // How many handshakes of HTTP/3 have begun.
         int handshakes;
     } request;
-    // The URL that libcurl has, as text and in parts.
     struct {
         char *text;
         CURLU *parts;
@@ -164,35 +153,34 @@ typedef struct transfer {
     int changed;
     // The directions that libcurl itself has paused, as TPC_PAUSE_… bits. See `tpc_transfer_pause`.
     int paused;
-    // The version of HTTP that the configuration has set.
     long version;
     struct curl_slist *overrides;
     struct {
-        // The proxy URLs for http and https, NULL for none, and a NULL for requests without a proxy; and the index of the URL
-        // that libcurl has.
+        // The proxy URLs for http and https (NULL for none), a NULL for requests without a proxy, and the index of the URL that
+        // libcurl has.
         char *urls[3];
         int current;
-        // The hosts that are reached without a proxy; NULL for none.
+        // The hosts that need no proxy; NULL for none.
         char *exceptions;
     } proxy;
     // The Unix socket that the configuration has set, or NULL.
     char *unix_socket;
 
-    // The connection of the last send: its TLS session (NULL if there is none or it is unknown), its local port, and whether the
-    // peer has ended the session with a close_notify. The port is needed because a later session may have the same address.
+    // The connection of the last send: its TLS session (NULL for none or unknown), its local port, and whether the peer has
+    // ended the session with a close_notify. A later session may have the same address, so the port is needed.
     struct {
         const void *session;
         int port;
         bool has_close_notify;
     } connection;
-    // What libcurl reports about HTTP/2 since the last send: the number of the stream; the last stream of the connection that the
-    // server will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown; whether the server has refused the stream (REFUSED_STREAM, §8.7)
-    // or requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
+    // libcurl's reports about HTTP/2 since the last send: the number of the stream; the last stream that the server will answer
+    // (GOAWAY, RFC 9113 §6.8), -1 if unknown; whether the server has refused the stream (REFUSED_STREAM, §8.7) or requires
+    // HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
     struct {
         int64_t stream, last_stream;
         bool was_refused, needs_http1;
     } http2;
-    // The descriptor that libcurl waits for, -1 if unknown, and whether it is not polled for input.
+    // The descriptor that libcurl waits for (-1 if unknown), and whether polling for input is switched off.
     struct {
         int descriptor;
         bool is_held;
@@ -205,10 +193,8 @@ static inline transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)t
 
 static inline const tpc_library *library_of(const transfer_t *this) { return this->loop->library; }
 
-/// Counts a step of a transfer.
 static inline void tpc_transfer_step(transfer_t *this) { this->loop->steps++; }
 
-/// Adds a transfer to those that have news.
 static inline void tpc_transfer_mark(transfer_t *this) {
     if (this->next_ready != this) return;
     this->next_ready = NULL;
@@ -224,11 +210,9 @@ static inline int64_t tpc_nanoseconds(void) {
 
 // MARK: connections.c
 
-/// Returns the interest in a descriptor, or NULL if there is none.
 interest_t *tpc_interest_of(tpc_loop *loop, int descriptor);
-/// Tells the watcher that a connection has closed.
 void tpc_tell_closed(tpc_loop *loop, int descriptor);
-/// Opens a socket for a transfer, and returns its descriptor, or -1.
+/// Returns the descriptor, or -1.
 int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sockaddr *address);
 /// The CURLOPT_CLOSESOCKETFUNCTION; its argument is the loop.
 int tpc_connection_close(void *loop, int descriptor);
@@ -236,31 +220,28 @@ int tpc_connection_close(void *loop, int descriptor);
 bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user);
 /// Stops or resumes polling a descriptor for input.
 void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held);
-/// Lets libcurl act on events.
 void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
 /// Polls again what was temporarily muted.
 void tpc_connections_unmute(tpc_loop *loop);
-/// Returns whether the process may open another descriptor.
 bool tpc_has_descriptors(void);
 
 // MARK: idle.c
 
-/// Notes that a transfer has ended well, so its connection is idle if libcurl has kept it.
+/// Notes that a transfer has succeeded, so its connection is idle if libcurl has kept it.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
-/// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC 9112
-/// §9.2), but libcurl 7.88 would read them as the response to the next request.
-/// The other idle connections of its peer that have bytes or have ended are ended, too.
+/// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC
+/// 9112 §9.2), but libcurl 7.88 would read them as the response to the next request. If the result is true, the function also
+/// ends such idle connections to the same peer.
 bool tpc_connection_is_spoiled(tpc_loop *loop, int port);
-/// Closes idle connections to peers that send nothing on new ones.
+/// Closes idle connections to peers that send nothing on new connections.
 void tpc_connections_make_room(tpc_loop *loop);
 /// Ends the connections that have been unused since the previous call.
 void tpc_connections_end_unused(tpc_loop *loop);
 
 // MARK: http2.c
 
-/// Returns whether a response has come, and came by HTTP/2 or HTTP/3.
+/// Returns whether a response has arrived by HTTP/2 or HTTP/3.
 bool tpc_http2_has_answered(transfer_t *this);
-/// Returns whether the server has certainly not acted on the last send.
 bool tpc_http2_is_refused(transfer_t *this);
 /// Notes the version that the connection of the last send speaks.
 void tpc_note_version(transfer_t *this);
@@ -269,18 +250,15 @@ int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user
 
 // MARK: request.c
 
-/// Sets the callbacks that libcurl calls for requests and their connections.
 void tpc_set_request_callbacks(transfer_t *this);
-/// Sets the options of a request; returns libcurl's code.
+/// Returns libcurl's code.
 int tpc_set_request(transfer_t *this, const tpc_request *request);
-/// Resets the options of a request.
 void tpc_unset_request(transfer_t *this);
 
 // MARK: transfer.c
 
 /// The loop whose iteration this thread is in.
 extern _Thread_local tpc_loop *tpc_current_loop;
-/// Notes how libcurl has ended a transfer, and marks it.
+/// Notes how libcurl has ended a transfer, and adds the transfer to those with news.
 void tpc_transfer_finish(tpc_transfer *transfer, int result);
-/// Notes the descriptor that libcurl waits for.
 void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor);

@@ -2,9 +2,9 @@
 
 // Which version of HTTP the connection of a request speaks, and what libcurl reports about HTTP/2. Uses library.c.
 //
-// A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). Only libcurl's verbose text says which
-// requests these are, and it reports a GOAWAY only to the transfer that reads from the connection at that moment. So each
-// transfer over HTTP/2 reads this text, and passes what it learns to the other transfers on its connection.
+// If the server has certainly not acted on a request, the request may be sent again (RFC 9113 §8.7). Only libcurl's verbose
+// text identifies such requests. libcurl reports a GOAWAY only to the transfer that reads from the connection at that moment.
+// So each transfer over HTTP/2 reads this text, and informs the other transfers on its connection.
 
 #include "engine.h"
 
@@ -14,7 +14,7 @@ bool tpc_http2_has_answered(transfer_t *this) {
     return version >= CURL_HTTP_VERSION_2;
 }
 
-// libcurl reports no TLS connection over HTTP/3, or one that has agreed on it.
+// libcurl reports no TLS connection over HTTP/3, or a TLS connection that has agreed on HTTP/3.
 static bool is_http3(transfer_t *this) {
     const void *session = this->connection.session;
     bool may_be = (this->changed & CHANGED_VERSION ? 0 : this->version) >= TPC_HTTP_3;
@@ -38,7 +38,7 @@ bool tpc_http2_is_refused(transfer_t *this) {
     return is_left_out || this->http2.was_refused;
 }
 
-// A server may send GOAWAY any number of times. Only a smaller number is news.
+// A server may send several GOAWAY frames. Only a smaller number is news.
 static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
     if (reader->http2.last_stream >= 0 && last_stream >= reader->http2.last_stream) return;
     for (transfer_t *each = reader->loop->active; each; each = each->next) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The idle connections of a loop: which are closed for new ones, and which end because of bytes that nobody asked for, or because
-// nobody uses them. This file uses connections.c.
+// The idle connections of a loop. The loop closes idle connections to make place for new connections, because of unrequested
+// bytes, or because no request uses them. Uses connections.c.
 
 #include "engine.h"
 #include <sys/socket.h>
 
-// A server with few workers serves only a few connections at a time. Idle connections hold its workers, so it does not answer new
-// ones, although the system has accepted them. So if nothing has come on a new connection for too long, an idle connection to the
-// same peer is closed.
+// A server with few workers serves only a few connections at a time. Idle connections hold its workers, so the server does not
+// answer on new connections, although the system has accepted these. So if a new connection receives nothing for too long, an
+// idle connection to the same peer is closed.
 
 static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
-// libcurl waits for nothing on the socket of a paused transfer either. So a connection counts as idle only after its transfer has
+// libcurl does not wait for the socket of a paused transfer either. So a connection counts as idle only after its transfer has
 // ended.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
     interest_t *interest = tpc_interest_of(loop, descriptor);
@@ -22,7 +22,7 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
 }
 
-// Returns whether the request of an active transfer went out from the local port of a socket.
+// Returns whether the request of an active transfer was sent from the local port of a socket.
 static bool is_used(tpc_loop *loop, int descriptor) {
     int port = tpc_local_port(descriptor);
     for (transfer_t *each = loop->active; each; each = each->next)
@@ -34,7 +34,7 @@ static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
     for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
         interest_t *idle = &loop->interests[descriptor];
         if (idle->connection != CONNECTION_IDLE || idle->peer != peer) continue;
-        // The next transfer on it may have begun, and been paused, before libcurl reported anything about the socket.
+        // The next transfer of the connection may have begun and been paused before libcurl reported anything about the socket.
         if (is_used(loop, descriptor)) continue;
         *from = descriptor;
         return idle;
@@ -47,8 +47,8 @@ static bool is_readable(int descriptor) {
     return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-// Ends all idle connections to a peer that are like a spoiled one, which a request would meet one after another. libcurl finds that
-// they have ended when it next looks for a connection; over TLS, only if no bytes are left.
+// Ends all idle connections to a peer that have bytes or have ended, which a request would otherwise meet one after another.
+// libcurl notices when it next looks for a connection; over TLS, only if no bytes are left.
 static void end_spoiled(tpc_loop *loop, uint32_t peer) {
     char bytes[16384];
     interest_t *idle;
@@ -66,7 +66,7 @@ bool tpc_connection_is_spoiled(tpc_loop *loop, int port) {
     for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
         interest_t *each = &loop->interests[descriptor];
         if (each->connection != CONNECTION_IDLE || each->port != port || !is_readable(descriptor)) continue;
-        // libcurl closes this one itself.
+        // libcurl closes this connection itself.
         each->connection = CONNECTION_USED;
         end_spoiled(loop, each->peer);
         return true;
@@ -78,7 +78,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
     int64_t present = tpc_loop_now();
     loop->first_byte_due = INT64_MAX;
     loop->lacks_idle = 0;
-    // Older versions write to the connection once more to end TLS, which would raise SIGPIPE.
+    // Older versions of libcurl write to the ended connection to end TLS, which raises SIGPIPE.
     if (tpc_version(loop->library) < 0x075700) return;
     uint32_t sought = 0;
     int from = 0;
@@ -86,7 +86,8 @@ void tpc_connections_make_room(tpc_loop *loop) {
         interest_t *waiting = &loop->interests[descriptor];
         if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
         if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. Then one of them waits until the other one has an idle connection.
+            // Two peers may have the same bit. In this case, one of the peers waits until the other peer has an idle
+            // connection.
             if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;
@@ -95,7 +96,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
                 loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
-            // libcurl closes the descriptor when it next looks for a connection, and finds that this one has ended.
+            // libcurl closes the descriptor when it next looks for a connection, and notices that this connection has ended.
             idle->connection = CONNECTION_USED;
             shutdown(from, SHUT_RDWR);
             waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
@@ -106,10 +107,10 @@ void tpc_connections_make_room(tpc_loop *loop) {
 
 // MARK: Unused connections.
 //
-// libcurl closes connections that have been idle for too long only when it looks for one. A client without requests would keep
-// its connections, and their places at the server. So they are ended here, later than libcurl would use them again
-// (`unused_time`). A regular check ends those that were unused at the previous check. Unused means that libcurl does not wait for
-// the socket, in any version of HTTP.
+// libcurl closes connections that have been idle for too long only when it looks for a connection. Without requests, the
+// connections would keep their places at the server. So a regular check ends the connections that were already unused at the
+// previous check. After `unused_time`, libcurl does not use such a connection any more. Unused means that libcurl does not wait
+// for the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {
     bool is_any = false;

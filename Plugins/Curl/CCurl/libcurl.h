@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c and tls.c offer: memory, what the TLS library reports, and the part of libcurl's interface that is used, which has been stable
-// since 7.80. The interface is written by hand, so that no headers of libcurl are needed. The interface is a table of functions,
-// so that the library is loaded when the program runs.
+// What library.c and tls.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which is stable
+// since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a table,
+// because the library is loaded at run time.
 
 #pragma once
 
@@ -238,11 +238,10 @@ typedef struct {
 
 struct tpc_library {
     TPC_FUNCTIONS(TPC_MEMBER)
-    // What dlopen has returned.
     void *file;
     const curl_version_info_data *info;
-    // Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this on a
-    // new HTTP/1 connection; 7.88 and 8.14 do not.
+    // Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this
+    // on a new HTTP/1 connection; 7.88 and 8.14 do not.
     bool polls_paused;
     // Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect
     // timeout. 7.88 to 8.3 do this.
@@ -254,30 +253,25 @@ struct tpc_library {
     tpc_pem pem;
 };
 
-// Memory.
-
-/// Returns memory for libcurl, and for content that comes for a transfer; freed with `tpc_free`.
+/// Returns memory for libcurl and for the content of transfers; free it with `tpc_free`.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
 /// The size of the largest buffers that are cheap to take and free.
 size_t tpc_block_size(void);
 
-// What libcurl does not report about TLS, but its TLS library does.
+// What libcurl's TLS library reports, but libcurl does not.
 
-/// Finds the functions of the TLS library.
 void tpc_find_tls(tpc_library *library);
-/// Returns the TLS connection of a transfer, or NULL if it is unknown, as over HTTP/3. Connections that exist at the same time have
-/// different addresses.
+/// Returns the TLS connection of a transfer, or NULL if unknown, as over HTTP/3. Open connections have different addresses.
 const void *tpc_tls_of(const tpc_library *library, CURL *easy);
-/// Returns whether a TLS connection has agreed on a protocol (RFC 7301); false if that cannot be known.
+/// Returns whether a TLS connection has agreed on a protocol (RFC 7301); false if unknown.
 bool tpc_tls_speaks(const tpc_library *library, const void *session, const char *protocol);
-/// Returns whether the HTTP version of a TLS connection can be found out.
 bool tpc_tells_version(const tpc_library *library);
 
 /// Creates a handle with the options that all requests have in common. Returns NULL if there is no memory.
 CURL *tpc_easy_create(const tpc_library *library);
-/// Copies lines that end with NUL into a list. The list is one block of memory for `free`, or NULL if there are no lines. Returns
-/// libcurl's code: 0, or the code for no memory.
+/// Copies lines that end with NUL into a list: one block of memory for `free`, or NULL if there are no lines. Returns libcurl's
+/// code: 0, or the code for no memory.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 
 /// The argument of `tpc_trailer_add`.
@@ -286,7 +280,7 @@ typedef struct {
     struct curl_slist **list;
 } tpc_trailers;
 
-/// What a line of the verbose text says about HTTP/2: the number of the stream, the last stream of the connection that the server
-/// will answer, that the server has refused the stream, or that it requires HTTP/1.1.
+/// A line of the verbose text about HTTP/2: the number of the stream, the last stream that the server will answer, that the
+/// server has refused the stream, or that the server requires HTTP/1.1.
 typedef enum { TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1 } tpc_line;
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number);

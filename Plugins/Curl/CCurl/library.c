@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, its memory, and what its verbose text reports. Uses tls.c.
+// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c.
 
 #include "libcurl.h"
 #include <dlfcn.h>
@@ -16,17 +16,13 @@
 //
 // The memory of libcurl and of the content of transfers comes from malloc, except for large buffers.
 //
-// libcurl takes a buffer of 128 KiB for each request and frees it at the end, and a reader of content does the same. malloc
-// returns memory of this size to the system each time, and the system must clear each page again. So large buffers are blocks of
-// one size in one reserved range, in which untouched pages cost nothing.
+// For each request, libcurl takes a buffer of 128 KiB and frees it at the end, and so does a reader of content. malloc returns
+// such a buffer to the system each time, and the system must clear each page again. So large buffers are blocks of one size in
+// one reserved range, in which untouched pages cost nothing.
 //
-// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each. The figures are
-// medians of seven interleaved rounds with and without `take_block` in `tpc_malloc`.
-//
-//     scripts/bench peers --only W3 --clients curl
-//
-// libcurl takes some forty small pieces of memory for a request. malloc still provides these: keeping them for the next request
-// saved less than 3 % of the instructions.
+// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each (medians of
+// seven interleaved rounds with and without `take_block` in `tpc_malloc`; `scripts/bench peers --only W3 --clients curl`).
+// malloc provides the forty small pieces of memory of a request, because reusing them saves less than 3 % of the instructions.
 
 enum {
     // A multiple of the page size, but of no larger power of two. Otherwise the same bytes of all blocks compete for the same
@@ -41,7 +37,7 @@ enum {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-// The reserved range. Any thread may read it while another one takes the first block.
+// Any thread may read the range while another thread takes the first block.
 static _Atomic uintptr_t range_start, range_bytes;
 // The free blocks, with and without pages.
 static unsigned short cold[COUNT], warm[WARM];
@@ -141,7 +137,7 @@ void *tpc_realloc(void *memory, size_t size) {
 
 // MARK: The library.
 
-// The libraries that are loaded, which stay so: the usual one, and perhaps another one for HTTP/3.
+// The usual library, and perhaps another library for HTTP/3; neither is unloaded.
 static tpc_library *loaded[2];
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char reason[256];
@@ -235,7 +231,6 @@ int tpc_features(const tpc_library *library) {
 
 enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144 };
 
-// The options that all requests have in common.
 CURL *tpc_easy_create(const tpc_library *library) {
     CURL *easy = library->easy_init();
     if (!easy) return NULL;

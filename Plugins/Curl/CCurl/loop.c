@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loop around libcurl's multi handle: its life, how a thread waits and polls, and its iterations. This file is at the top: it
-// uses transfer.c and connections.c, and only Swift uses it.
+// The loop around libcurl's multi handle: its life, how a thread waits and polls, and its iterations. Uses transfer.c and
+// connections.c; only Swift uses it.
 
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 // For sched_getaffinity.
@@ -24,7 +24,7 @@
 #include <sys/event.h>
 #endif
 
-// A transfer that needs to continue at once sets a timer of 0. So many such timers run before sockets are served.
+// A transfer that must continue at once sets a timer of 0. This many such timers run before sockets are served.
 enum { TIMERS_IN_A_ROW = 8 };
 
 // MARK: Waiting, by epoll or kqueue.
@@ -93,7 +93,7 @@ static int gather(tpc_poller *this, tpc_event *found, int milliseconds, bool *is
 
 #endif
 
-// Waits until no thread is about to write a wakeup (one system call), then returns the descriptor for wakeups.
+// Waits until no thread is about to write a wake-up (one system call), then returns the descriptor for wake-ups.
 static int end_wakeups(tpc_poller *this) {
     int descriptor = atomic_exchange(&this->wakeup_write, -1);
     while (atomic_load(&this->wakers) > 0) sched_yield();
@@ -125,15 +125,13 @@ static void clear_wakeups(tpc_poller *this) {
 
 // MARK: Busy polling.
 //
-// Polls without sleeping before a blocking wait, because falling asleep and waking up takes as long as the answer of a nearby
-// server. On a machine that does nothing else, a single caller makes 1.6 times as many requests. To see this, compare with
-// `patience` set to 0 in `open_poller`:
+// A thread polls without sleeping before a blocking wait, because sleeping and waking up takes as long as the response of a
+// nearby server. On an otherwise idle machine, a single caller makes 1.6 times as many requests. To measure the effect, compare
+// `scripts/bench peers --only W1 --clients curl` with `patience` set to 0 in `open_poller`.
 //
-//     scripts/bench peers --only W1 --clients curl
-//
-// The budget limits the CPU cost of polls that find nothing. A poll that pays off adds 1. Another poll subtracts the penalty,
-// which doubles with each such poll up to its limit, until the budget is full again. Without the doubling, a server that always
-// answers slightly too late costs a call a quarter more CPU.
+// The budget limits the CPU cost of polls that find nothing. A poll that pays off adds 1. Any other poll subtracts the penalty,
+// which doubles each time up to its limit, until the budget is full again. Without the doubling, a server that always answers
+// slightly too late costs a call a quarter more CPU.
 
 enum { POLL_BUDGET = 8, POLL_PRICE = 2, POLL_PENALTY = 6, POLL_PENALTY_LIMIT = 96 };
 
@@ -148,8 +146,8 @@ static void account(tpc_poller *this, bool pays_off) {
     atomic_store_explicit(&this->penalty, penalty, memory_order_relaxed);
 }
 
-// A poll that ends late does not pay off even if it finds something. Other threads have had the core for long, and a thread that
-// sleeps gets the core back sooner.
+// A poll that ends late does not pay off even if it finds something. Other threads have used the core for long, and a sleeping
+// thread gets the core back sooner.
 static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     int64_t end = tpc_nanoseconds() + this->patience;
     for (bool is_late = false;; is_late = tpc_nanoseconds() >= end) {
@@ -162,8 +160,8 @@ static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     }
 }
 
-// A sleep adds as much as a poll if a poll would have paid off. The time starts at the last iteration, which may have sent the
-// request. Waking up takes about as long as a poll.
+// A sleep adds as much as a poll if a poll would have paid off. The time is counted from the last iteration, which may have
+// sent the request. Waking up takes about as long as a poll.
 static void account_for_sleep(tpc_poller *this, int64_t begin) {
     int64_t iteration_end = atomic_load_explicit(&this->iteration_end, memory_order_relaxed);
     if (tpc_nanoseconds() - (iteration_end > begin ? iteration_end : begin) < 2 * this->patience) account(this, true);
@@ -181,7 +179,7 @@ void tpc_loop_clear_interrupt(tpc_loop *loop) {
     atomic_store_explicit(&loop->poller.is_interrupted, false, memory_order_relaxed);
 }
 
-// Returns whether this process may use several cores; a container may limit it to one.
+// A container may limit this process to one core.
 static bool has_cores(void) {
 #if defined(__linux__)
     cpu_set_t cores;
@@ -285,7 +283,6 @@ void tpc_loop_free(tpc_loop *loop) {
 
 // MARK: Threads.
 
-// The loop for which this thread waits.
 static _Thread_local tpc_loop *here;
 
 void tpc_loop_enter(tpc_loop *loop, const char *name) {
@@ -335,7 +332,8 @@ void tpc_loop_act(tpc_loop *loop) {
 }
 
 bool tpc_loop_poll(tpc_loop *loop) {
-    // Other exchanges wait for a thread that belongs to another loop, or is in an iteration of another loop.
+    // A thread that belongs to another loop, or is in an iteration of another loop, must not poll, because other exchanges wait
+    // for the thread.
     if (here || loop->outer) return false;
     if (tpc_loop_timeout(loop->timer_due) == 0) return true;
     tpc_event events[TPC_EVENTS];
@@ -354,8 +352,8 @@ void tpc_loop_run_timers(tpc_loop *loop) {
     }
     if (loop->multi) read_messages(loop);
     if (loop->first_byte_due == INT64_MAX && loop->unused_due == INT64_MAX) return;
-    // If libcurl has just given a transfer an idle connection, the transfer sets its interest when it runs next. A timer of 0 or
-    // 1 means that it is about to run, because libcurl rounds 0 up to 1.
+    // If libcurl has just given a transfer an idle connection, the transfer sets its interest when it runs next. A timer of 0
+    // or 1 means that the transfer is about to run, because libcurl rounds 0 up to 1.
     int64_t present = tpc_loop_now();
     bool is_about_to_run = loop->timer_due != INT64_MAX && loop->timer_due <= present + 1;
     if (is_about_to_run) return;

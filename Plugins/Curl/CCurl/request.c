@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What libcurl is told about a request, and what it asks until it has sent the request once. Uses http2.c,
-// connections.c and library.c.
+// The options of a request for libcurl, and the callbacks until libcurl has sent the request once. Uses http2.c, connections.c
+// and library.c.
 
 #include "engine.h"
 #include <arpa/inet.h>
@@ -45,16 +45,14 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 }
 
 // MARK: The target.
-// \n What libcurl is told about the URL of a request.
 //
-// libcurl gets the target exactly as it is to be sent (CURLOPT_REQUEST_TARGET), because its own target is not always that of the
-// URL. 8.14 drops an empty query, 8.5 does so to proxies, and 8.23 writes the digits of all escapes in capitals. So libcurl needs
-// only the origin of the URL.
+// libcurl gets the target exactly as it is to be sent (CURLOPT_REQUEST_TARGET), because libcurl's own target may differ from
+// the URL's. libcurl 8.14 drops an empty query, 8.5 drops the query for proxies, and 8.23 writes all escapes in capitals. So
+// libcurl needs only the origin of the URL.
 //
-// The origin is also passed in parts (CURLOPT_CURLU), so that libcurl does not parse and print it for each request. Passing the
-// parts saves a tenth of the instructions of a small request: 112,000 instead of 126,000.
-//
-//     scripts/bench instructions --clients curl
+// libcurl gets the origin also in parts (CURLOPT_CURLU), so that it does not parse and print the origin for each request.
+// Passing the parts saves a tenth of the instructions of a small request: 112,000 instead of 126,000 (`scripts/bench
+// instructions --clients curl`).
 
 // The index for no proxy among the URLs of the proxies.
 enum { NO_PROXY = 2 };
@@ -118,18 +116,19 @@ static void choose_target(transfer_t *this) {
 
 // MARK: The route.
 //
-// Where the connection of a request goes if the request has its own settings for it, and which addresses it may go to.
+// A request may have its own settings for the endpoint of its connection and for the allowed addresses.
 //
-// libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and port
-// of CURLOPT_CONNECT_TO (or neither has any), and the path of the Unix socket (or neither has one).
+// libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and
+// port of CURLOPT_CONNECT_TO, and the path of the Unix socket.
 //
-// But for its limit of connections to a host, libcurl counts connections by the URL's port and the host that it connects to. So
-// one endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is
-// also a part of that key. The scope has no meaning for IPv4 addresses and Unix sockets, so for these it separates the endpoints.
+// But for its limit of connections to a host, libcurl counts by another key: the URL's port and the connection's host. So one
+// endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE)
+// is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so the scope separates these
+// endpoints.
 //
-// 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1 connection to a
-// neighbouring endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound, requests to
-// an endpoint that is a host use HTTP/1.1, which shares no connection.
+// libcurl 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1
+// connection to another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound,
+// requests to an endpoint that is a host use HTTP/1.1, which shares no connection.
 
 static int set_route(transfer_t *this, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
@@ -141,7 +140,7 @@ static int set_route(transfer_t *this, const tpc_request *request) {
     }
     if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
         code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
-    // A libcurl without IPv6 has no such option, and needs it only for its limit.
+    // A libcurl without IPv6 has no CURLOPT_ADDRESS_SCOPE, and needs the scope only for its limit.
     if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
     if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
     return code;
@@ -187,22 +186,22 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 
 // MARK: Sending.
 
-// Why a request that was sent got no answer: HTTP/2 gave a reason, or the connection had already served another request.
+// The cause of a missing response: HTTP/2 gave a reason, or the connection had already served another request.
 static tpc_cause cause_of_repeat(transfer_t *this) {
     if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
     if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
     return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
 }
 
-// Whatever the method, libcurl sends again if a reused connection gave no byte of an answer, or if the server requires HTTP/1.1.
-// Only the client may send again, because it counts the sends.
+// Whatever the method, libcurl sends again if a reused connection gave no byte of a response, or if the server requires
+// HTTP/1.1. Only the client may send again, because the client counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417, libcurl would send again without Expect, and drop the content of the 417. That is an ordinary response.
+    // After a 417, libcurl would send again without Expect, and drop the content of the 417. The 417 is an ordinary response.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
-// If a server ends the handshake of HTTP/3, 8.14 begins another one at once: 3,261 in three seconds, until the connect timeout. A
-// server that restarts needs only a few.
+// If a server ends the handshake of HTTP/3, libcurl 8.14 begins another handshake at once: 3,261 in three seconds, until the
+// connect timeout. A server that restarts needs only a few handshakes.
 enum { HANDSHAKES_LIMIT = 16 };
 
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
@@ -230,20 +229,20 @@ static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
-// libcurl calls this if it needs to send content again.
+// libcurl calls this function if it needs to send content again.
 static int on_seek(void *user, int64_t offset, int origin) {
     refuse_repeat(user);
     return CURL_SEEKFUNC_FAIL;
 }
 
-// libcurl calls this once, after the last chunk.
+// libcurl calls this function once, after the last chunk.
 static int on_trailers(struct curl_slist **list, void *user) {
     transfer_t *this = user;
     tpc_trailers trailers = {library_of(this), list};
     return this->content.trail(this->shown.owner, &trailers) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
 }
 
-// libcurl calls this each time before it sends the request. Only the first time is allowed.
+// libcurl calls this function each time before it sends the request. Only the first time is allowed.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     tpc_transfer_step(this);

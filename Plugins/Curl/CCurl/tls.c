@@ -2,8 +2,8 @@
 
 // What libcurl's TLS library reports, and how it reads PEM. Uses no other file.
 //
-// The functions are those of the OpenSSL or GnuTLS that libcurl itself is linked to. A process may contain several, and both must
-// accept the same files.
+// The functions are those of the OpenSSL or GnuTLS that libcurl itself is linked to. A process may contain several TLS
+// libraries, and the check of a file must use the same one as libcurl.
 
 #include "libcurl.h"
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ void tpc_find_tls(tpc_library *library) {
 
 bool tpc_pem_can_read(const tpc_library *library) { return library->pem.is_usable; }
 
-// Returns the first certificate if the whole text can be read, else NULL.
+// Returns NULL if the text cannot be read completely.
 static void *read_certificates(const tpc_pem *pem, const void *bytes, size_t count) {
     void *bio = pem->bio_new(bytes, (int)count), *first = NULL, *next;
     if (!bio) return NULL;

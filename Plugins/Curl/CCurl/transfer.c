@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer is created once, and begins and ends for each request. A transfer collects what it receives, and decides nothing.
-// This file uses request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. A transfer collects the bytes of the response, and decides
+// nothing. Uses request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>
@@ -14,10 +14,9 @@ enum {
     HEAD_LIMIT = 524288,
     // libcurl takes trailer lines of at most 4 KiB, but any number of them.
     TRAILERS_LIMIT = 65536,
-    // The most content that is collected in one iteration; it fits in a block. Then libcurl must wait, and other transfers are
+    // The most content that one iteration collects; it fits in a block. libcurl must then wait while other transfers are
     // served.
     BODY_LIMIT = 262144,
-    // The most content that libcurl passes at once.
     PIECE = 16384,
 };
 
@@ -64,7 +63,7 @@ static int status_of(const tpc_buffer *head) {
     return status;
 }
 
-// A trailer line (RFC 9110 §6.5) may come long after the head was taken.
+// A trailer line (RFC 9110 §6.5) may arrive long after the head was taken.
 static size_t on_trailer(transfer_t *this, const char *line, size_t count) {
     tpc_buffer *trailers = &this->shown.trailers;
     size_t wanted = trailers->count + count;
@@ -110,8 +109,8 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
     return count;
 }
 
-// Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from it. An HTTP/2 connection
-// is read for all its streams, and libcurl itself holds back a single stream.
+// Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from that socket. libcurl
+// reads an HTTP/2 connection for all its streams, and itself holds back a single stream.
 static void hold(transfer_t *this, bool is_held) {
     if (!library_of(this)->polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
     if (is_held && tpc_http2_has_answered(this)) return;
@@ -154,8 +153,8 @@ _Thread_local tpc_loop *tpc_current_loop;
 
 enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
 
-// If content has no other end, libcurl accepts the end of the connection as its end. But anyone on the path can end a connection.
-// Only a close_notify shows that the server has ended it (RFC 9112 §9.8).
+// If content has no other end, libcurl accepts the end of the connection as the end of the content. But any attacker on the
+// path can end a connection. Only a close_notify shows that the server has ended the content (RFC 9112 §9.8).
 static void on_info(const void *session, int where, int value) {
     tpc_loop *loop = tpc_current_loop;
     if (where != SSL_CB_READ_ALERT || (value & 0xFF) != CLOSE_NOTIFY) return;
@@ -232,7 +231,7 @@ static void tell_ended(transfer_t *this) {
 }
 
 static void leave_loop(transfer_t *this) {
-    // 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
+    // libcurl 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) library_of(this)->easy_pause(this->easy, 0);
@@ -252,7 +251,6 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     return library_of(this)->multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
 }
 
-// Removes a transfer from those that have news.
 static void forget(transfer_t *this) {
     tpc_loop *loop = this->loop;
     for (transfer_t **place = &loop->first_ready; *place; place = &(*place)->next_ready) {
@@ -289,8 +287,8 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->shown = (tpc_transfer){.trust = this->shown.trust, .head = head, .result = TPC_RUNNING};
 }
 
-// Only the write callback pauses receiving, when more bytes come. If receiving is paused from outside and bytes come at that
-// moment, libcurl 8.14 runs the transfer without a pause, and asks to be called again and again.
+// Only the write callback pauses receiving, when more bytes arrive. If other code pauses receiving while bytes arrive, libcurl
+// 8.14 runs the transfer without a pause, and asks to be called again and again.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_RUNNING || transfer->result != TPC_RUNNING) return;
@@ -310,7 +308,8 @@ void tpc_transfer_nudge(tpc_transfer *transfer) {
 
 // MARK: The end of a transfer.
 
-// If libcurl notices the end of a reused connection while it writes, or from an HTTP/2 error, it does not send again by itself.
+// If libcurl notices the end of a reused connection while writing, or from an HTTP/2 error, libcurl does not send the request
+// again.
 static bool met_dead_connection(const tpc_transfer *transfer, int result) {
     enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55, CURLE_HTTP3 = 95 };
     if (!transfer->is_reused || transfer->phase != TPC_PHASE_HEAD) return false;
@@ -329,10 +328,10 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
     if (result && has_no_cause && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
     if (result && has_no_cause && this->http2.needs_http1) transfer->cause = TPC_CAUSE_NEEDS_HTTP1;
-    // An HTTP/2 connection may have other transfers.
+    // An HTTP/2 connection may still carry other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);
-    // If there were too many, the session of this transfer may have been one of them.
+    // If the list is full, the session of this transfer may be missing in it.
     this->connection.has_close_notify = loop->close_notify_count == TPC_CLOSE_NOTIFIES;
     for (size_t index = 0; index < loop->close_notify_count; index++)
         this->connection.has_close_notify |= loop->close_notifies[index] == this->connection.session;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A connection that libcurl only opens, and that another protocol then uses. This file uses library.c.
+// A connection that libcurl opens, and another protocol then uses. Uses library.c.
 
 #include "engine.h"
 #include <errno.h>
@@ -43,7 +43,7 @@ int tpc_loop_found(const tpc_loop *loop, int index, int *sides) {
 int tpc_upgrade_prepare(tpc_transfer *transfer) {
     int (*set)(CURL *, int, ...) = library_of(whole(transfer))->easy_setopt;
     int code = set(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
-    // Only the answer of a proxy is read into it, but it stays as long as the connection.
+    // The buffer holds only a proxy's response, but remains as long as the connection.
     if (!code) code = set(easy_of(transfer), CURLOPT_BUFFERSIZE, 1024L);
     // An HTTP proxy would read the other protocol as requests.
     return code ? code : set(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);
@@ -63,7 +63,7 @@ long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room) {
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count) {
     size_t taken = 0;
     int code = library_of(whole(transfer))->easy_send(easy_of(transfer), bytes, count, &taken);
-    // 7.88 may also report success with no bytes taken.
+    // libcurl 7.88 may also report success with no bytes taken.
     return code == CURLE_AGAIN || (code == 0 && taken == 0) ? TPC_READ_WAIT : code == 0 ? (long)taken : TPC_READ_FAIL;
 }
 

@@ -5,19 +5,17 @@ import TurnpikeCore
 /// Lets the transfers to a host that may speak HTTP/2 connect one after another.
 ///
 /// If all transfers began at once, each would open its own connection, because no connection is yet
-/// known to carry them all. libcurl 7.88 opens a hundred for two hundred requests. So the transfers
-/// to a host begin one after another, each when the one before it has a connection. When a transfer
-/// ends, one more begins in its place. If the host speaks HTTP/1, it needs no queue.
+/// known to carry them all. libcurl 7.88 opens a hundred for two hundred requests. So each transfer
+/// begins when the previous transfer to the host has a connection. When a transfer ends, one more
+/// begins. A host that speaks HTTP/1 needs no queue.
 struct ConnectQueue {
-    /// Where a transfer is in the queue.
     enum Position: Equatable {
-        /// The transfer has not entered the queue.
         case unasked
-        /// The transfer waits with this number in its queue.
+        /// The transfer waits, with this number in its queue.
         case waiting(Int)
-        /// It has begun. Others wait until it has a connection.
+        /// The transfer has begun. Others wait until this transfer has a connection.
         case connecting
-        /// The transfer needs no place, and no other one waits for it.
+        /// The transfer needs no place, and no other transfer waits for it.
         case none
 
         var isWaiting: Bool {
@@ -26,11 +24,10 @@ struct ConnectQueue {
     }
 
     private final class Host {
-        // The waiting transfers by their numbers: `first` is the lowest, `end` the next.
+        // `first` is the lowest number of a waiting transfer, and `end` is the next number to give.
         private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
         private var end = 0
-        /// The number of transfers that have begun and have no connection yet.
         private var connecting = 0
         /// The number of transfers that wait, or have begun and not ended.
         var count = 0
@@ -97,7 +94,7 @@ struct ConnectQueue {
 
     private var hosts: [Destination: Host] = [:]
 
-    /// Adds a transfer that is ready to begin; it may have to wait.
+    /// Adds a transfer, which may have to wait.
     mutating func add(_ transfer: CurlTransfer) {
         guard let place = transfer.sharedHost else { return transfer.position = .none }
         let host = hosts[place] ?? Host()
@@ -105,15 +102,15 @@ struct ConnectQueue {
         host.add(transfer)
     }
 
-    /// Notes that a transfer for which others wait has a connection now.
-    /// - Returns: The transfers that begin now.
+    // Notes that a transfer for which others wait has a connection now. Returns the transfers that
+    // begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         guard let place = transfer.sharedHost, let host = hosts[place] else { return [] }
         return host.connected(transfer, isHTTP2: isHTTP2)
     }
 
-    /// Notes that a transfer has ended, stopped waiting, or has to begin again.
-    /// - Returns: The transfers that begin now.
+    // Notes that a transfer has ended, stopped waiting, or has to begin again. Returns the
+    // transfers that begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
         defer { transfer.position = .unasked }
         guard transfer.position != .unasked, let place = transfer.sharedHost,

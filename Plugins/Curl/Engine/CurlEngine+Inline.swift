@@ -2,35 +2,36 @@
 
 import Synchronization
 
-/// Callers' iterations: a caller that starts a transfer runs the loop itself. So libcurl sends the
-/// request at once, and the caller may poll for the response. The engine's thread then sleeps.
+/// A caller that starts a transfer runs an iteration of the loop itself. So libcurl sends the
+/// request at once, the caller may poll for the response, and the engine's thread sleeps.
 ///
 /// A caller's iteration saves two thread hops for each small request. A single caller makes 1.6
 /// times as many requests, twice as many as with AsyncHTTPClient (`swift run --package-path
-/// Benchmarks -c release bench peers --only W1`). With more than a few transfers it saves nothing,
-/// so the thread runs.
+/// Benchmarks -c release bench peers --only W1`). If more than a few transfers run, a caller's
+/// iteration saves nothing, so the thread runs.
 ///
-/// To remove it: `start` wakes the thread, `due` replaces `threadDue`, and callers get no sockets.
+/// To remove this file: `start` wakes the thread, `due` replaces `threadDue`, and callers get no
+/// sockets.
 extension CurlEngine {
-    /// What the thread's iterations know about the callers' iterations.
     struct InlineRuns {
-        /// Whether callers poll the sockets, and the thread waits only to be woken.
+        /// Whether callers poll the sockets, and the thread waits only for a wake-up.
         var haveSockets = false
-        /// Whether a caller has run the loop since the thread last ran it.
+        /// Whether a caller has run the loop since the thread last ran the loop.
         var areInUse = false
     }
 
-    // With more transfers the thread hardly sleeps, and a caller's iteration makes it wait. For 64
-    // requests at once to a server on the same machine, that costs a third of the CPU.
+    // With more transfers the thread hardly sleeps, and a caller's iteration makes the thread wait.
+    // For 64 requests at once to a server on the same machine, such an iteration costs a third of
+    // the CPU.
     private static let maxLoad = 4
-    // How often a caller polls for its response, which may come in pieces. Then the thread takes
-    // over, because the caller does not read the response while it polls.
+    // The most polls of a caller for its response, which may arrive in pieces. The caller does not
+    // read the response while it polls, so the thread takes over after these polls.
     private static let maxPolls = 8
     // In milliseconds.
     private static let shortSleep: Int64 = 1000
 
-    /// Runs iterations of the loop for a caller that has posted a transfer.
-    /// - Returns: Whether the inbox will be checked; if not, the thread has to be woken.
+    // Runs iterations of the loop for a caller that has posted a transfer. If the result is false,
+    // the caller has to wake the thread.
     func runLoopInline(for transfer: CurlTransfer) -> Bool {
         // The thread itself runs the next iteration after its jobs.
         if loop.isHere || load.load(ordering: .relaxed) > Self.maxLoad { return false }
@@ -38,7 +39,7 @@ extension CurlEngine {
             guard owners.load(ordering: .sequentiallyConsistent) == 0,
                 state.withLockIfAvailable({ iterateInline(&$0, for: transfer) }) != nil
             else {
-                // After unlocking, the owner checks the inbox again.
+                // After unlocking, the owner of the lock checks the inbox again.
                 loop.interruptPoll()
                 return true
             }
@@ -59,8 +60,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = iterate(&state)
         }
-        // While callers poll the sockets, the thread waits only for a wake-up. So it must be woken
-        // to take over unfinished transfers of this caller.
+        // While callers poll the sockets, the thread waits only for a wake-up. So the thread must
+        // be woken to take over unfinished transfers of this caller.
         let isLeft = state.inlineRuns.haveSockets && !isIdle(state)
         if isMore || isLeft || ending != .none || due(state) < state.threadDue {
             state.threadDue = 0
@@ -68,19 +69,17 @@ extension CurlEngine {
         }
     }
 
-    /// Returns the latest time at which the thread wakes up.
-    ///
-    /// If the thread slept until its next due time, each caller with an earlier time limit would
-    /// wake it. So while callers run the loop, it sleeps only briefly.
+    // Returns the latest time at which the thread wakes up. If the thread slept until its next due
+    // time, each caller with an earlier time limit would wake it. So while callers run the loop,
+    // the thread sleeps only briefly.
     func threadDue(_ state: inout LockedState) -> Int64 {
         guard state.inlineRuns.areInUse else { return due(state) }
         state.inlineRuns.areInUse = false
         return min(due(state), CurlLoop.now + Self.shortSleep)
     }
 
-    /// Decides whether callers poll the sockets until the thread is woken.
-    ///
-    /// Otherwise their responses would wake the thread.
+    // Decides whether callers poll the sockets until the thread is woken. Otherwise their
+    // responses would wake the thread.
     func leavesSocketsToCallers(_ state: inout LockedState) -> Bool {
         state.inlineRuns.haveSockets = isIdle(state) && loop.mayPoll
         return state.inlineRuns.haveSockets

@@ -6,66 +6,59 @@ import TurnpikeSupport
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
-/// Callers post jobs for transfers to an inbox. An iteration of the loop handles everything that
-/// was posted and received. The thread is woken only while it waits. A caller may also run an
+/// Callers post transfers to an inbox. An iteration of the loop handles all posted transfers and
+/// all received bytes. Callers wake the thread only while it waits. A caller may also run an
 /// iteration itself (`CurlEngine+Inline.swift`).
 final class CurlEngine: Sendable {
-    /// The inbox: the jobs that callers have posted.
     struct Inbox {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
-        // Something was posted since the last iteration.
         var isNew = false
-        // The engine takes no more jobs.
         var isClosed = false
     }
 
-    /// How an engine ends.
     enum Ending {
         case none
-        // When its last transfer has ended.
+        // The engine ends after its last transfer.
         case drain
         case now
     }
 
-    /// The data that an iteration uses.
-    // SAFETY: used only inside the lock.
+    /// SAFETY: used only inside the lock.
     struct LockedState: @unchecked Sendable {
         var transfers: TransferTable
         // The latest time at which the thread wakes up, by the loop's clock.
         var threadDue = Int64.max
         var inlineRuns = InlineRuns()
-        // The jobs that an iteration has taken from the inbox; the array is kept for its memory.
+        // The transfers that an iteration has taken from the inbox. The array keeps its memory.
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits: for at most so many milliseconds, or -1 for no limit.
+    /// How the thread waits, at most this many milliseconds; -1 for no limit.
     private enum Wait {
         case forSockets(Int32)
-        /// Only for a wake-up.
         case forWakeup(Int32)
     }
 
     let inbox = Mutex(Inbox())
     let state: Mutex<LockedState>
     let loop: CurlLoop
-    // How many threads own `state`, or are about to. On Linux it costs a system call to try a lock
-    // that is owned, or is being handed over.
+    // How many threads own `state`, or are about to own it. On Linux it costs a system call to try
+    // a lock that another thread owns or hands over.
     let owners = Atomic(0)
-    // The number of transfers that are running.
     let load = Atomic(0)
     // Whether the thread will check the inbox before it waits.
     private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
-    // The figures of the connections; nil without a meter.
+    // nil without a meter.
     private let figures: ConnectionFigures?
 
     private static var isShutDown: ClientError {
         ClientError(.cancelled, "the transport was shut down; make a new client")
     }
 
-    // The most transfers whose news are passed on in one iteration.
+    // The most transfers whose progress one iteration reports.
     private static let reportLimit = 1024
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl refuses an option.
@@ -75,8 +68,8 @@ final class CurlEngine: Sendable {
         if let figures { loop.watch(figures) }
         state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))
         try state.withLock { try $0.transfers.prepare() }
-        // Ended by `stop` or `shutdown`; the transport's end calls the first.
-        // As large as the system's own: tasks may run here.
+        // The thread ends by `stop` or `shutdown`; the transport's `deinit` calls `stop`. The stack
+        // has the system's default size, because tasks may run on the thread.
         try CurlLoop.startThread(stack: 8 << 20) { self.run() }
     }
 
@@ -85,10 +78,8 @@ final class CurlEngine: Sendable {
 
     // MARK: From any thread
 
-    /// Begins a transfer.
-    ///
-    /// A quick transfer begins in an iteration that the caller runs. A transfer over TLS is not
-    /// quick, because its handshake would delay the caller.
+    // Begins a transfer; a quick transfer begins in an iteration that the caller runs. A transfer
+    // over TLS is not quick, because its handshake would delay the caller.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         if !isQuick || !runLoopInline(for: transfer) { wake() }
@@ -130,17 +121,16 @@ final class CurlEngine: Sendable {
         return !isClosed
     }
 
-    /// Ends a transfer that was posted too late, or lets its `start` end it.
+    // Fails a transfer that was posted after the end. If an iteration already has the start order,
+    // that iteration fails the transfer.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
-    /// Waits until the transfers have ended, then ends the engine.
     func stop() {
         end(.drain)
     }
 
-    /// Ends the transfers and the engine.
     func shutdown() async {
         end(.now)
         try? await over.value()
@@ -184,8 +174,8 @@ final class CurlEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Runs the waiting jobs, but not jobs that they add: the network is checked first.
-    /// - Returns: Whether there were any jobs.
+    // Runs the waiting jobs. Jobs that these jobs add must wait until the network was checked.
+    // Returns whether there were any jobs.
     @discardableResult
     private func runJobs(_ list: inout [UnownedJob]) -> Bool {
         jobs.take(into: &list)
@@ -194,7 +184,7 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    /// - Returns: How to wait for the next iteration; nil after the end.
+    /// Returns how to wait for the next iteration; nil after the end.
     private func iterateOnThread() -> Wait? {
         owners.add(1, ordering: .sequentiallyConsistent)
         return state.withLock { iterateThread(&$0) }
@@ -202,9 +192,9 @@ final class CurlEngine: Sendable {
 
     private func iterateThread(_ state: inout LockedState) -> Wait? {
         defer {
-            // Under the lock: the next caller must know that it has to wake the thread.
+            // Under the lock, so that the next caller knows that the thread must be woken.
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            // Before the last check of the inbox, so that nothing is left in it.
+            // Before the last check of the inbox, so that no transfer is overlooked.
             owners.subtract(1, ordering: .sequentiallyConsistent)
         }
         loop.beginIteration()
@@ -223,8 +213,8 @@ final class CurlEngine: Sendable {
 
     // MARK: An iteration
 
-    /// Handles the posted jobs, and passes on what has come.
-    /// - Returns: How the engine ends, and whether there is more to pass on.
+    // Handles the posted transfers, and reports what libcurl has received. Returns how the engine
+    // ends, and whether there is more to report.
     func iterate(_ state: inout LockedState) -> (Ending, isMore: Bool) {
         let ending = inbox.withLock { inbox in
             inbox.isNew = false
@@ -243,13 +233,13 @@ final class CurlEngine: Sendable {
         return (ending, isMore)
     }
 
-    /// Whether there is only the inbox to wait for.
+    /// Whether the engine waits only for its inbox.
     func isIdle(_ state: borrowing LockedState) -> Bool { state.transfers.isEmpty && loop.isIdle }
 
-    /// Returns the next due time, by the loop's clock.
+    /// The next due time, by the loop's clock.
     func due(_ state: borrowing LockedState) -> Int64 { min(loop.due, state.transfers.due) }
 
-    /// Ends the engine, unless `ifIdle` is true and transfers were posted in the meantime.
+    // Ends the engine. If `ifIdle` is true and transfers were posted meanwhile, does nothing.
     private func close(_ state: inout LockedState, ifIdle: Bool) -> Bool {
         let left = inbox.withLock { inbox -> [CurlTransfer]? in
             if ifIdle, !inbox.transfers.isEmpty { return nil }
@@ -268,7 +258,7 @@ final class CurlEngine: Sendable {
 extension CurlEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The job may release the transport, and with it the engine, during this loop.
+        // A job may release the transport, and with it the engine, during this loop.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         if jobs.add(job) { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
@@ -276,14 +266,14 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// The requests to an engine about a transfer; several may be posted together.
+    /// The orders to an engine for a transfer; several may be posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)
         static let cancel = Orders(rawValue: 2)
         static let receive = Orders(rawValue: 4)
         static let send = Orders(rawValue: 8)
-        // Nothing is posted before the start: a cancellation may come before the exchange.
+        // No order is posted before the start, because a cancellation may precede the exchange.
         static let unstarted = Orders(rawValue: 128)
     }
 }

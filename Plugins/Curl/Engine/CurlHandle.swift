@@ -5,9 +5,8 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// An easy handle of libcurl, and the bytes that it has received.
-///
-/// An engine owns the handle, and uses it under the engine's lock.
+/// An easy handle of libcurl and its received bytes, used under the engine's lock.
+/// `CTurnpikeCurl.h` describes the functions.
 // SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
@@ -33,8 +32,8 @@ import TurnpikeSupport
 
     // MARK: One transfer
 
-    /// Adds the handle to its loop for a transfer, which it keeps alive.
-    /// - Returns: libcurl's code, 0 for success.
+    // Adds the handle to its loop for a transfer, which the handle keeps alive. Returns libcurl's
+    // code, 0 for success.
     func begin(_ transfer: CurlTransfer) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
         return unsafe transfer.request.withPointers(
@@ -45,14 +44,13 @@ import TurnpikeSupport
         }
     }
 
-    /// Removes the handle from its loop and releases its transfer.
+    /// Removes the handle from its loop, and releases its transfer.
     func end() {
         let owner = unsafe pointer.pointee.owner
         unsafe tpc_transfer_end(pointer)
         if let owner = unsafe owner { unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).release() }
     }
 
-    /// The transfer that uses the handle.
     var transfer: CurlTransfer? {
         guard let owner = unsafe pointer.pointee.owner else { return nil }
         return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
@@ -60,7 +58,6 @@ import TurnpikeSupport
 
     var hasHead: Bool { unsafe pointer.pointee.phase != TPC_PHASE_HEAD }
 
-    /// Moves the lines of the final head out of the handle.
     func takeHead() -> HeadBytes {
         var count = 0
         let start = unsafe tpc_buffer_take(&pointer.pointee.head, &count)
@@ -69,8 +66,7 @@ import TurnpikeSupport
 
     var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
-    /// Passes the trailer fields on.
-    /// - Returns: The fault, or nil.
+    // Passes the trailer fields to the exchange. Returns their fault, or nil.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
         let trailers = unsafe pointer.pointee.trailers
         let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)
@@ -86,7 +82,6 @@ import TurnpikeSupport
     /// The number of received bytes of content that were not taken yet.
     var bodyCount: Int { unsafe pointer.pointee.body.count }
 
-    /// Moves the received content out of the handle.
     func takeBody() -> BodyChunk {
         var count = 0
         guard let bytes = unsafe tpc_buffer_take(&pointer.pointee.body, &count) else {
@@ -95,28 +90,21 @@ import TurnpikeSupport
         return unsafe .foreign(UnownedBuffer(start: bytes, count: count, giveBack: giveBack))
     }
 
-    /// libcurl's code for the end of the transfer, or nil while it runs.
+    /// nil while the transfer runs.
     var result: Int32? {
         let result = unsafe pointer.pointee.result
         guard Int(result) == TPC_RUNNING else { return result }
         // libcurl would send the request again, and waits for a connection.
         return isLost || isRefused || needsHTTP1 || skipsContent ? CurlFault.aborted : nil
     }
-    /// Whether libcurl drops the content, because it would have sent the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
-    /// Whether the header or trailer section was larger than the limit.
     var isHeadTooLarge: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_TOO_LARGE }
-    /// Whether the TLS connection ended without a close_notify of the peer.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
-    /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
-    /// Whether the limits of connections had a place for the transfer.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
-    /// Whether the transfer failed because the request's rule allowed none of the addresses.
     var lacksAllowedAddress: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_ADDRESS }
-    /// Whether the transfer failed because the process has no descriptors left.
     var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
     var times: CurlTimes {
@@ -145,12 +133,10 @@ import TurnpikeSupport
         unsafe tpc_transfer_pause(pointer, paused & ~Int32(TPC_PAUSE_SENDING))
     }
 
-    /// Makes libcurl try the next address for a transfer that is connecting.
     func nudge() { unsafe tpc_transfer_nudge(pointer) }
 
     // MARK: Options
 
-    /// Sets the proxies for http and https; nil for none.
     func setProxies(http: String?, https: String?) -> Int32 {
         unsafe tpc_set_proxies(pointer, http, https)
     }
@@ -169,9 +155,8 @@ import TurnpikeSupport
         }
     }
 
-    /// Sets bytes without a copy.
-    ///
-    /// These must stay valid until others are set or the handle ends.
+    // Sets bytes without a copy. The bytes must stay valid until others are set or the handle
+    // ends.
     func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
         unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
     }
@@ -189,38 +174,35 @@ import TurnpikeSupport
         if let old = unsafe old { unsafe Unmanaged<TrustFiles.Content>.fromOpaque(old).release() }
     }
 
-    /// Sets the addresses of hosts, in libcurl's format.
     func setOverrides(_ lines: [String]) -> Int32 {
         let text = lines.map { $0 + "\0" }.joined()
         return unsafe tpc_set_overrides(pointer, text, text.utf8.count)
     }
 }
 
-/// The easy handles and the memory of this process, for programs that look for leaks.
+/// Easy handles and memory of this process, for programs that look for leaks.
 public enum CurlHandles {
     fileprivate static let count = Atomic(0)
 
     /// The number of handles, in use or idle.
     public static var live: Int { count.load(ordering: .relaxed) }
-    /// The number of idle handles that an engine keeps for later transfers.
+    /// The most idle handles that an engine keeps for later transfers.
     public static let maxIdle = 256
 
     /// Returns the pages of unused memory to the system.
     public static func trimMemory() { tpc_trim() }
 
-    /// The size of the memory in use that malloc's statistics do not count.
+    /// The number of bytes in use that malloc's statistics do not count.
     public static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
-/// When the phases of a transfer ended, in microseconds since its beginning; 0 for a phase that did
-/// not happen.
+/// The ends of a transfer's phases, in microseconds since its beginning; 0 for a phase that did not
+/// happen.
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool
-    /// Whether the connection may carry many requests at a time.
     let carriesMany: Bool
     let peer: String?
-    /// A number that is unique among the open connections; 0 if it is unknown.
     let connection: Int32
 }
 
@@ -255,9 +237,8 @@ private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRaw
     return (transfer.upload?.trailerLines ?? []).allSatisfy { unsafe tpc_trailer_add(list, $0) }
 }
 
-/// Why a transfer ended, and whether its response is nevertheless complete.
 extension CurlHandle {
-    /// The status with which a proxy refused to connect, or for SOCKS the equivalent.
+    /// The status with which a proxy refused to connect, or its equivalent for SOCKS.
     var proxyStatus: HTTPStatus? {
         let status = unsafe tpc_transfer_connect_status(pointer)
         if status > 0 { return (200..<300).contains(status) ? nil : HTTPStatus(status) }
@@ -271,22 +252,16 @@ extension CurlHandle {
         }
     }
 
-    /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
-    /// Whether the request was sent by HTTP/3.
     var isHTTP3: Bool { unsafe pointer.pointee.is_http3 }
-    /// Whether the connection may carry many requests at a time.
     var carriesMany: Bool { isHTTP2 || isHTTP3 }
-    /// Whether the server has announced the end of the HTTP/2 connection (RFC 9113 §6.8).
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
-    /// Whether the transfer failed and the server has certainly not acted on the last send.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
-    /// Whether the server requires HTTP/1.1 for the request.
     var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
     /// Whether the response came with all of its content, even if the request failed.
     ///
     /// Over HTTP/2, a server may answer early and then end the stream (RFC 9113 §8.1). After a
-    /// complete error response, libcurl ends the stream itself, and may report its own reset as the
+    /// complete error response, libcurl ends the stream, and may report its own reset as the
     /// server's.
     func isWhole(_ result: Int32) -> Bool {
         if isWhole { return true }
@@ -294,7 +269,6 @@ extension CurlHandle {
             && faultText(result).contains("STREAM_CLOSED")
     }
 
-    /// Whether a response of known length has come completely.
     private var isWhole: Bool {
         guard hasHead, !isHeadTooLarge else { return false }
         let status = unsafe pointer.pointee.status
@@ -303,21 +277,17 @@ extension CurlHandle {
         return unsafe length >= 0 && pointer.pointee.received >= length
     }
 
-    /// Whether the status is a redirection or an error, which ignores the request's content.
+    /// Whether the status is a redirection or an error, so that the server ignores the content.
     private var isRefusal: Bool { unsafe hasHead && pointer.pointee.status >= 300 }
 
-    /// Whether a redirection or an error of known length has come completely by HTTP/2.
-    ///
-    /// libcurl then reads nothing more for the transfer, not even the window update that the rest
-    /// of the request waits for.
+    // Whether a redirection or an error of known length has arrived completely by HTTP/2. libcurl
+    // then reads nothing more for the transfer, not even the window update that the rest of the
+    // request waits for.
     var isUnwanted: Bool { carriesMany && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
-    /// Whether the head gives the length of the content.
     var hasLength: Bool { length >= 0 }
 
-    /// Whether the request was written to a reused connection that ended before a byte of a
-    /// response came.
     var isLost: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_LOST }
 
     /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).
@@ -328,7 +298,6 @@ extension CurlHandle {
         return text.contains("application protocol") || text.contains("reason(1120)")
     }
 
-    /// Returns libcurl's text for a failure.
     func faultText(_ code: Int32) -> String {
         let text = unsafe withUnsafeBytes(of: &pointer.pointee.error) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

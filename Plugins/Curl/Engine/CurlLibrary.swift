@@ -3,10 +3,8 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// A libcurl of this system, loaded on first use.
 // SAFETY: a loaded library is never changed or unloaded.
 @safe struct CurlLibrary: @unchecked Sendable {
-    /// The library in C.
     let pointer: OpaquePointer
 
     /// The version as 0xMMmmpp.
@@ -17,9 +15,7 @@ import TurnpikeCore
     let hasGnuTLS: Bool
     let hasHTTP2: Bool
     let hasUnixSockets: Bool
-    /// Whether this libcurl loses no response over HTTP/2.
     let isHTTP2Sound: Bool
-    /// Whether a handle can receive a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
 
     private init(_ pointer: OpaquePointer) {
@@ -60,7 +56,6 @@ import TurnpikeCore
                     + " http3 to off", underlying: error)
         }
 
-    /// Returns the first library of a list that can be used.
     private static func found(
         _ names: [String], oldest: UInt32 = UInt32(TPC_OLDEST), features: Int = 0
     ) -> Result<CurlLibrary, ClientError> {
@@ -78,7 +73,7 @@ import TurnpikeCore
                     + reasons.joined(separator: "; ")))
     }
 
-    /// Returns why a library cannot be loaded, for tests; nil means the usual files.
+    // Returns why a library cannot be loaded, for tests. `file` is nil for the usual files.
     static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {
@@ -89,11 +84,12 @@ import TurnpikeCore
     }
 
     /// Loads the library, once in a process.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none or it is too old.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl or it is too
+    ///   old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
-    /// Loads the library for HTTP/3: the usual one if it has HTTP/3, else Debian's with GnuTLS.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if neither has HTTP/3.
+    /// Loads the usual library if it has HTTP/3, else Debian's library with GnuTLS.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if neither library has HTTP/3.
     static func loadHTTP3() throws -> CurlLibrary { try http3.get() }
 
     /// The version of the loaded library as 0xMMmmpp, or 0.
@@ -101,18 +97,17 @@ import TurnpikeCore
 
     // MARK: Versions
 
-    // See the figures in <doc:HTTP2OverLibcurl>.
+    // The condition follows from the figures in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }
 
-    // 7.84 to 8.0 append a folded line to the last field that the handle has received, even if that
-    // field belongs to an earlier response and is freed. The module's page has the figures.
+    // libcurl 7.84 to 8.0 append a folded line to the last field that the handle has received, even
+    // if that field belongs to an earlier response and is freed.
     static func isHandleReuseSound(version: UInt32) -> Bool {
         !(0x07_5400..<0x08_0100).contains(version)
     }
 
-    /// Returns the error for a feature that this libcurl lacks.
     func unsupported(_ what: String) -> ClientError {
         ClientError(.unsupported, "\(name) cannot do this: \(what)")
     }

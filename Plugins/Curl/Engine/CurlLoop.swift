@@ -21,7 +21,7 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
-    /// Runs a closure on a thread of its own with a stack of some bytes.
+    /// Runs a closure on a thread of its own, with a stack of this many bytes.
     static func startThread(stack: Int, _ run: @escaping @Sendable () -> Void) throws {
         let context = unsafe Unmanaged.passRetained(Work(run: run)).toOpaque()
         let isStarted = unsafe tpc_start_thread(
@@ -41,46 +41,34 @@ import TurnpikeCore
         init(run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Tells figures what the connections do, from now on and for as long as the loop exists.
     func watch(_ figures: ConnectionFigures) {
         var watcher = unsafe figures.watcher
         unsafe tpc_loop_watch(pointer, &watcher)
     }
 
-    /// A descriptor that becomes readable when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
-    /// Waits once, among others, for a descriptor to be readable or writable.
-    /// - Returns: Whether the system does.
     func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
         unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
     }
-    /// Returns a descriptor that the last wait has found, and whether it can be read from and written to.
     func found(_ index: Int) -> (descriptor: Int32, canRead: Bool, canWrite: Bool)? {
         var sides: Int32 = 0
         let descriptor = unsafe tpc_loop_found(pointer, Int32(index), &sides)
         return descriptor < 0 ? nil : (descriptor, sides & 1 != 0, sides & 2 != 0)
     }
-    /// Frees what it waits with, once nothing waits for it any more.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wakeup or the timeout.
-    ///
-    /// Polls briefly before, if that may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func waitForWakeup(_ milliseconds: Int32) {
         unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)
     }
-    /// Whether recent responses came so soon that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
-    /// Polls the sockets briefly, and lets libcurl act on the events.
     func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
-    /// Whether libcurl waits for no socket, not even for one that it is closing.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     func beginIteration() { unsafe tpc_loop_begin_iteration(pointer) }
     func endIteration() { unsafe tpc_loop_end_iteration(pointer) }
@@ -90,10 +78,8 @@ import TurnpikeCore
     static var now: Int64 { tpc_loop_now() }
     static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
-    /// Returns whether an address was refused, so that connecting transfers need a nudge.
     func takeRefusal() -> Bool { unsafe tpc_loop_take_refusal(pointer) }
 
-    /// Returns the next transfer that has news, or nil.
     func nextReady() -> CurlHandle? {
         unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }
     }

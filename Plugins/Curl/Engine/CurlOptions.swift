@@ -9,9 +9,9 @@ struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     let proxies: ProxyRoutes
-    /// When these requests use HTTP/3; with `.automatic`, all of them do if TCP is not faster.
+    /// When HTTP/3 is used; `.automatic` means that TCP connects as well and may be faster.
     let http3: CurlTransport.HTTP3
-    /// The trust files, or nil if libcurl reads them itself.
+    /// The trust files; nil if libcurl itself reads these.
     let trustFiles: TrustFiles?
 
     private typealias Configuration = CurlTransport.Configuration
@@ -91,7 +91,6 @@ struct CurlOptions: Sendable {
         }
     }
 
-    /// Whether one connection may carry many requests at a time.
     var sharesConnections: Bool { offersHTTP2 || http3 != .off }
 
     private static func checkFile(_ path: String, _ what: String) throws {
@@ -120,8 +119,8 @@ struct CurlOptions: Sendable {
             connections_per_host: long(configuration.maxConnectionsPerHost),
             connections: long(configuration.maxConnections),
             streams: max(1, long(configuration.maxStreamsPerConnection)),
-            // libcurl counts whole seconds, so it stops using a connection in the second after the
-            // last one of this time.
+            // libcurl counts whole seconds, so libcurl stops using a connection in the second after
+            // the last second of this time.
             unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000),
             shares_sessions: library.hasTLS && !library.isHandleReuseSound)
@@ -132,7 +131,6 @@ struct CurlOptions: Sendable {
         Int(min(max(configuration.connectTimeout.wholeNanoseconds / 1_000_000, 1), 1 << 31))
     }
 
-    /// Sets the options that all requests have in common.
     func apply(to handle: CurlHandle) throws {
         let setter = Setter(handle: handle, library: library)
         try setter.set(TPC_CONNECT_TIMEOUT_MS, connectTimeout, "connectTimeout")
@@ -185,7 +183,7 @@ struct CurlOptions: Sendable {
         let code = setter.handle.setProxies(
             http: proxies.http?.curlText, https: proxies.https?.curlText)
         try setter.check(code, "proxy")
-        // For CONNECT only; a server gets the request's own field.
+        // The field is for CONNECT only; a server gets the request's own `User-Agent`.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
@@ -246,9 +244,7 @@ struct CurlOptions: Sendable {
     }
 }
 
-/// Sets options.
-///
-/// If libcurl refuses one, throws an error with the setting's name.
+// Sets options. If libcurl refuses an option, throws an error with the setting's name.
 private struct Setter {
     let handle: CurlHandle
     let library: CurlLibrary

@@ -4,7 +4,6 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A request in libcurl's form.
 struct CurlRequest: Sendable {
     // The absolute form of the target, for proxies, and the form for a server.
     private let url: String
@@ -16,32 +15,20 @@ struct CurlRequest: Sendable {
     private let isHead: Bool
     private let hasContent: Bool
     private let contentLength: Int64
-    // Field lines; each ends with NUL.
+    // Each field line ends with NUL.
     private let fields: [UInt8]
 
-    /// Whether the request uses a new connection.
     let isFresh: Bool
-    /// Whether the request has `Expect: 100-continue`.
     let asksForConsent: Bool
-    /// Whether trailer fields follow the content.
     let hasTrailers: Bool
-    /// Whether the connection uses TLS.
     let isSecure: Bool
-    /// Whether the request may share an HTTP/2 connection with other requests.
     let isShareable: Bool
     /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
-    /// The request's own settings for its connection; nil for none.
     let route: CurlRoute?
 
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - body: Its content.
-    ///   - length: The size of the content; nil if there is none, or if the size is unknown.
-    ///   - decodes: Whether the request accepts codings.
-    ///   - isFresh: Whether the request uses a new connection.
-    ///   - route: The request's own settings for its connection.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot send the request.
+    // `length` is nil if there is no content, or if its size is unknown. `decodes` says whether the
+    // request accepts codings. Throws if libcurl cannot send the request.
     init(
         _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, isFresh: Bool = false,
         route: CurlRoute? = nil
@@ -53,7 +40,6 @@ struct CurlRequest: Sendable {
         (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
-        // Trailers are sent by HTTP/1.1.
         isShareable = isSecure && !hasTrailers && route?.needsHTTP1 != true
         if method == .connect {
             throw ClientError(
@@ -76,9 +62,8 @@ struct CurlRequest: Sendable {
         asksForConsent = hasContent && lines.hasExpect
     }
 
-    /// Calls a closure with the request in C's form.
-    ///
-    /// `only` is the one version that the server accepts, if it has said so.
+    // Calls a closure with the request in C's form. `only` is the only version that the server
+    // accepts, if known.
     func withPointers(
         version only: TransferStateMachine.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
@@ -126,8 +111,6 @@ struct CurlRequest: Sendable {
 }
 
 extension Request {
-    /// The absolute form of the target, the form for a server (RFC 9112 §3.2), and the number of
-    /// bytes of scheme and authority in the absolute form.
     fileprivate var targetForms: (url: String, target: String, originCount: Int) {
         let uri = targetURI
         let url = uri.absoluteForm
@@ -141,7 +124,6 @@ extension Request {
     }
 }
 
-/// The field lines of a request, in libcurl's form.
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
@@ -163,7 +145,7 @@ private struct FieldLines {
         }
         bytes += field.name.rawValue.utf8
         if field.value.isEmpty {
-            // With a colon, libcurl would not send the field.
+            // If a colon ends an empty field, libcurl does not send the field.
             bytes.append(UInt8(ascii: ";"))
         } else {
             bytes += ": ".utf8
@@ -176,7 +158,7 @@ private struct FieldLines {
     mutating func complete(hasContent: Bool, decodes: Bool) {
         // An empty field stops libcurl from sending `Expect: 100-continue` before large content.
         if hasContent, !hasExpect { add("Expect:") }
-        // RFC 9110 §10.1.4. libcurl does not send it over HTTP/2.
+        // RFC 9110 §10.1.4. libcurl does not send this field over HTTP/2.
         if hasTE { add("Connection: TE") }
         if !hasUserAgent { add("User-Agent: turnpike") }
         if decodes, !hasAcceptEncoding {

@@ -5,20 +5,17 @@ import TurnpikeCore
 
 /// A request's own settings for its connection: the target, and the rule for addresses.
 struct CurlRoute: Sendable {
-    /// Where the connection goes instead of the URL's host.
+    /// The endpoint of the connection, instead of the URL's host.
     let target: ConnectTarget?
     /// Whether the request must not share a connection with others; see `request.c`.
     let needsHTTP1: Bool
-    // Checks each address. nil through a proxy, because the connection then goes to the proxy.
+    // Checks each address. The rule is nil through a proxy, because the connection then goes to the
+    // proxy.
     private let rule: AddressRule?
     private let proxyTrait: Int
-    // libcurl's text for the target.
     private let line: String?
 
-    /// Creates a route; nil if it changes nothing.
-    /// - Parameters:
-    ///   - request: A request with a connect target or an address rule.
-    ///   - options: The configuration of the transport.
+    /// Creates a route; nil if the request has neither a connect target nor an effective rule.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot connect to the
     ///   target here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` if the rule refuses the target.
     init?(_ request: Request, _ options: CurlOptions) throws {
@@ -61,14 +58,13 @@ struct CurlRoute: Sendable {
         }
     }
 
-    /// Returns whether the rule allows a connection to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool {
         guard let rule else { return true }
         func word(_ range: Range<Int>) -> UInt64 {
             unsafe address[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
         let v4 = address.count == 4 ? word(0..<4) : word(12..<16)
-        // A connection to an IPv4-mapped IPv6 address goes over IPv4 (RFC 4291 §2.5.5.2).
+        // A connection to an IPv4-mapped IPv6 address uses IPv4 (RFC 4291 §2.5.5.2).
         let isMapped = address.count == 16 && word(0..<8) == 0 && word(8..<12) == 0xFFFF
         if address.count == 4 || isMapped {
             return rule.allows(IPAddress(v4: UInt32(truncatingIfNeeded: v4)))
@@ -76,7 +72,6 @@ struct CurlRoute: Sendable {
         return rule.allows(IPAddress(high: word(0..<8), low: word(8..<16)))
     }
 
-    /// Calls a closure with a request to which the route was added.
     func add(to request: tpc_request, _ body: (tpc_request) -> Int32) -> Int32 {
         var request = unsafe request
         let traits = proxyTrait | (rule == nil ? 0 : TPC_JUDGED) | (target == nil ? 0 : TPC_ROUTED)
@@ -95,7 +90,7 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `request.c`. The result is 0 if libcurl would use it as the scope of an IPv6 address.
+    // See `request.c`. 0 for a name, because libcurl would use the scope of an IPv6 address.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):
@@ -109,9 +104,8 @@ struct CurlRoute: Sendable {
 }
 
 extension ConnectTarget {
-    /// The peer's address for a timeline: that of the endpoint.
-    /// - Parameter address: The IP address of the connection, as libcurl reports it.
-    /// - Returns: The address with its port, or the path of the socket; nil if it is unknown.
+    /// The endpoint's address for a timeline, from the IP address that libcurl reports: the address
+    /// with its port, or the path of the socket; nil if unknown.
     func peer(_ address: String?) -> String? {
         switch self {
         case .host(_, let port):

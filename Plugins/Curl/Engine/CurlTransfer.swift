@@ -6,7 +6,6 @@ import TurnpikeSupport
 
 /// One exchange in an engine: connects libcurl's handle with the ``/TurnpikeCore/Exchange`` that
 /// the caller waits for.
-///
 /// ``TransferStateMachine`` decides. The transfer turns libcurl's reports into events, and carries
 /// out the actions for its handle and its exchange. ``TransferTable`` carries out the other
 /// actions.
@@ -22,28 +21,30 @@ final class CurlTransfer: @unchecked Sendable {
     let upload: CurlUpload?
     /// The content of the trust files; set before the transfer is passed to an engine.
     var trust: TrustFiles.Content?
-    /// The origin that has offered HTTP/3, if the transfer uses that offer; set as ``trust`` is.
+    /// The origin whose offer of HTTP/3 the transfer uses, or nil; set before an engine has the
+    /// transfer.
     var alternative: AlternativeOrigin?
     private let url: URL
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
     private var exchange: Exchange?
-    // The caller takes it. If the caller was cancelled, an engine may still be at work then.
+    // The caller takes these times. If the caller was cancelled, an engine may still write the
+    // times.
     private let keptTimes = Mutex<CurlTimes?>(nil)
-    // The engine owns it until the exchange gets the head; then only the caller uses it (`read`).
+    // The engine owns the head until the exchange gets it; then only the caller uses it (`read`).
     private var head: Head?
 
     // MARK: Under the engine's lock
 
     private(set) var life: TransferStateMachine
     private var handle: CurlHandle?
-    /// The transfer's index in the table's list, while it is in the list.
+    /// The transfer's index in the table's list, or -1.
     var place = -1
     var position = ConnectQueue.Position.unasked
-    /// The time until which it must have a connection, by the loop's clock.
+    /// The time limit for a connection, by the loop's clock.
     var connectDue: Int64 = 0
-    /// The host, or the connect target, if one connection to it may carry many transfers at once;
-    /// see ``ConnectQueue``.
+    /// The host or connect target, if one connection to it may carry many transfers at once; see
+    /// ``ConnectQueue``.
     private(set) var sharedHost: Destination?
 
     init(
@@ -63,22 +64,17 @@ final class CurlTransfer: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// The target of its connection.
     var destination: Destination? {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    /// Sets the exchange.
-    ///
-    /// The exchange and the transfer hold each other until ``leave()``.
+    // Sets the exchange. Exchange and transfer reference each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
-    /// The times of the phases, once the head has come or the transfer has failed.
+    /// The times of the phases, after the head has arrived or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    /// Adds orders.
-    ///
-    /// Returns whether there were none before, so that the transfer must be posted.
+    // Adds orders. Returns true if the transfer had no orders, so that it must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -94,16 +90,13 @@ final class CurlTransfer: @unchecked Sendable {
 extension CurlTransfer {
     typealias Actions = TransferStateMachine.Actions
 
-    /// Whether the request's content can be read, or never will be readable.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
-    /// Whether the transfer waits only for the server.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
     /// Whether its connection may carry many requests; nil while it has no connection.
     var carriesMany: Bool? { handle.flatMap { $0.sends > 0 ? $0.carriesMany : nil } }
 
-    /// The only version of HTTP that the server accepts; nil until the server has said so.
     var version: TransferStateMachine.Version? { life.version }
 
     /// Offers only one version, and shares connections to a destination if there is one.
@@ -112,8 +105,7 @@ extension CurlTransfer {
         if request.isShareable { sharedHost = shared }
     }
 
-    /// Handles an event, and carries out the actions that concern only this transfer.
-    /// - Returns: All the actions.
+    // Handles an event, and carries out the actions for only this transfer. Returns all actions.
     func advance(_ event: TransferStateMachine.Event, failing error: (any Error)? = nil) -> Actions
     {
         let actions = life.handle(event)
@@ -126,7 +118,6 @@ extension CurlTransfer {
         return actions
     }
 
-    /// Starts the transfer in libcurl, unless the caller has abandoned it.
     func begin(_ handle: CurlHandle) -> Actions {
         guard let exchange, !exchange.hasEnded else { return advance(.cancelled) }
         if let fault = upload?.fault { return advance(.failed, failing: fault) }
@@ -140,15 +131,12 @@ extension CurlTransfer {
         return advance(.handleGiven)
     }
 
-    /// Checks whether the request was sent by now.
-    ///
-    /// libcurl does not report this by itself.
+    /// Checks whether the request was sent, because libcurl does not report this.
     func noteConnection() -> Actions {
         guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
         return advance(.requestSent)
     }
 
-    /// Fails because there was no connection in time.
     func failLate() -> Actions {
         if let handle { keep(handle.times) }
         return advance(
@@ -157,10 +145,10 @@ extension CurlTransfer {
                 to: request.route?.target, hadPlace: handle?.hadPlace ?? true))
     }
 
-    /// Releases the handle.
-    /// - Returns: The handle, and whether it can be reused. libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails after several. libcurl also does not forget
-    ///   that a handle has sent trailers. In 8.18, a handle that was paused never connects again.
+    // Releases the handle. Returns the handle, and whether it can be reused. libcurl counts how
+    // often a handle has met a dead connection, and fails after several. libcurl also remembers
+    // that a handle has sent trailers. In libcurl 8.18, a handle that was paused never connects
+    // again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -170,26 +158,23 @@ extension CurlTransfer {
         return (handle, isReusable)
     }
 
-    /// Ends the transfer with an error before it has begun and before the engine's table has it.
+    /// Ends the transfer with an error before the engine's table has the transfer.
     func refuse(_ error: any Error) {
         _ = advance(.failed, failing: error)
         leave()
     }
 
-    /// Releases the caller and the request's content.
-    ///
-    /// Every end of a transfer calls this.
+    // Releases the caller and the request's content. Every end of a transfer calls this method.
     func leave() {
         upload?.close()
         exchange = nil
     }
 
-    /// Passes on the bytes that libcurl has collected.
-    /// - Parameter fallsBack: Whether HTTP/2 is used if a server refuses HTTP/1.1.
-    /// - Returns: All the actions.
+    // Reports the bytes that libcurl has collected, and returns all actions. `fallsBack` says
+    // whether HTTP/2 is used if a server refuses HTTP/1.1.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
-        // Several events may have gathered. `pass` carries out all their actions for the exchange.
+        // There may be several events. `pass` carries out their actions for the exchange.
         var actions = noteConnection()
         let count = handle.bodyCount
         let chunk = handle.takeBody()
@@ -211,16 +196,14 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
-        // Only a reader that has received bytes has said whether it wants more.
+        // Without received bytes, the reader has not said whether it wants more.
         if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions for the exchange.
-    ///
-    /// The reader wakes up once for all of them.
-    /// - Returns: Whether the reader wants more.
+    // Carries out the actions for the exchange, waking the reader once. Returns whether the reader
+    // wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
     ) -> Bool {
@@ -297,7 +280,6 @@ extension CurlTransfer {
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
     }
 
-    /// The progress of the exchange, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
         let isUnsent = handle.sends == 0 || handle.isRefused
         let phase: TransferState.Phase =

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a transfer: its state, and how each event changes the state.
+/// The states of a transfer, and how each event changes the state.
 ///
-/// This file does not use libcurl and has no side effects. ``CurlTransfer`` and ``TransferTable``
-/// create the events, and carry out the actions that ``handle(_:)`` returns.
+/// This file has no side effects. ``CurlTransfer`` and ``TransferTable`` create the events, and
+/// carry out the actions that ``handle(_:)`` returns.
 ///
 ///     new ── started ──▶ awaitingContent ── contentReady ──▶ queued ── connectAllowed ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
-/// After a failure before the head, a transfer may go back from `connecting` or `sending` to
-/// `awaitingContent`. The condition is that the server has certainly done nothing. The request is
-/// then sent with another handle. Any other end leads to `ended`, also from earlier states.
+/// If a transfer fails before the head and the server has certainly done nothing, `connecting` or
+/// `sending` may become `awaitingContent`. The request is then sent with another handle. Any other
+/// end leads to `ended`, also from earlier states.
 struct TransferStateMachine {
     enum State: Equatable {
-        /// The engine does not have it yet.
+        /// The engine does not have the transfer yet.
         case new
-        /// The content of the request is being opened.
+        /// A task opens the content of the request.
         case awaitingContent
         /// Other transfers to the same host begin first.
         case queued
@@ -25,26 +25,23 @@ struct TransferStateMachine {
         case connecting
         /// The request was sent, at least in part.
         case sending
-        /// The head of the response has come.
+        /// The head of the response has arrived.
         case receiving(ReadState, until: ContentEnd)
-        /// The transfer is over.
         case ended
     }
 
-    /// Whether libcurl reads from the connection.
     enum ReadState: Equatable {
         case flowing
         case paused
     }
 
-    /// How the end of the content is recognized.
     enum ContentEnd: Equatable {
-        /// libcurl reports success for the handle.
         case success
-        /// The TLS connection ends, and the server must have announced that.
+        /// The TLS connection is closed. The content is complete only if the server sent
+        /// close_notify.
         case announcedEnd
-        /// After so many more bytes. The request has `Expect: 100-continue`, and libcurl may not
-        /// see that the response is complete.
+        /// After this many more bytes. The request has `Expect: 100-continue`, and libcurl may not
+        /// notice that the response is complete.
         case bytes(Int64)
     }
 
@@ -58,42 +55,38 @@ struct TransferStateMachine {
         case requestSent
         case headCame(ContentEnd)
         case bytesCame(Int, rest: RequestRest)
-        /// libcurl was told to pause, because enough has come for one iteration.
+        /// libcurl was told to pause, because enough bytes have arrived for one iteration.
         case bufferFilled
-        /// The reader of the response has enough for now.
         case readerHolds
         case readerWantsMore
-        /// An address of the host refused a connection; the host may have other addresses.
+        /// An address of the host refused a connection. The host may have other addresses.
         case addressRefused
         /// libcurl reports that the response is complete, or failed after it was complete. `wasCut`
         /// means that its TLS connection ended without a close_notify.
         case handleSucceeded(wasCut: Bool)
         case handleFailed(Failure)
         case connectTimedOut
-        /// The caller abandoned the transfer.
         case cancelled
         /// The transport was shut down, or the transfer cannot begin.
         case failed
     }
 
-    /// The state of the rest of the request's content when bytes of the response arrive.
+    /// The rest of the request's content when bytes of the response arrive.
     enum RequestRest: Equatable {
-        /// Nothing is left, or the server may still want the rest.
+        /// All content was sent, or the server may still want the rest.
         case wanted
-        /// All content is left: libcurl has read none of it.
+        /// libcurl has read nothing of the content.
         case untouched
-        /// Some content is left, and the server does not need it.
+        /// The server does not need the rest of the content.
         case unwanted
     }
 
-    /// How a handle failed.
     struct Failure: Equatable {
         let cause: Cause
         /// Whether the content of the request can be read from its beginning again.
         let canReopen: Bool
     }
 
-    /// The only version of HTTP that a server accepts.
     enum Version: Equatable {
         case http1
         case http2
@@ -102,43 +95,35 @@ struct TransferStateMachine {
     enum Cause: Equatable {
         /// The server has certainly not acted on the request (RFC 9113 §8.7).
         case refused
-        /// The server accepts only this version, which was not offered, or requires it for this
-        /// request (HTTP_1_1_REQUIRED, RFC 9113 §7).
+        /// The server accepts only this version, which was not offered, or requires this version
+        /// for this request (HTTP_1_1_REQUIRED, RFC 9113 §7).
         case needs(Version)
-        /// libcurl would have sent the request again after the head, and dropped the content.
+        /// After the head, libcurl wanted to send the request again, and dropped the content.
         case droppedContent
         case other
     }
 
     /// The actions to carry out.
     ///
-    /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``). Then
-    /// the table carries out the actions that concern other transfers. Each follows the order of
-    /// this list. The transfer begins ``restart``, and the table completes it.
+    /// The transfer first carries out its own actions (from ``open`` to ``tryNextAddress``). Then
+    /// the table carries out the actions that concern other transfers. Transfer and table follow
+    /// the order of this list. The transfer begins ``restart``, and the table completes it.
     struct Actions: OptionSet {
         let rawValue: UInt16
-        /// Let the next transfer to the host begin.
         static let admitNext = Actions(rawValue: 1 << 0)
         /// Free the handle, leave the queue, and open the request's content again.
         static let restart = Actions(rawValue: 1 << 1)
         /// Offer only the version that the server needs.
         static let useVersion = Actions(rawValue: 1 << 2)
-        /// Wait in the host's queue.
         static let enqueue = Actions(rawValue: 1 << 3)
         /// Take a handle, and let libcurl begin.
         static let begin = Actions(rawValue: 1 << 4)
-        /// Hand the head to the caller.
         static let open = Actions(rawValue: 1 << 5)
-        /// Hand the received bytes to the reader.
         static let deliver = Actions(rawValue: 1 << 6)
-        /// Report to the reader that the response is complete.
         static let finish = Actions(rawValue: 1 << 7)
-        /// Pass an error to the caller or the reader.
         static let fail = Actions(rawValue: 1 << 8)
-        /// Make libcurl stop reading from the connection.
         static let pause = Actions(rawValue: 1 << 9)
         static let resume = Actions(rawValue: 1 << 10)
-        /// Make libcurl ask for the request's content again.
         static let resumeUpload = Actions(rawValue: 1 << 11)
         static let tryNextAddress = Actions(rawValue: 1 << 12)
         /// Release the handle, and keep it for another transfer if it can be reused.
@@ -148,16 +133,15 @@ struct TransferStateMachine {
     }
 
     private(set) var state: State
-    /// The only version of HTTP that the server accepts; nil until the server has said so.
+    /// nil until the server has said which versions it accepts.
     var version: Version?
     private var repeats = 0
 
-    // The same limit as in libcurl.
+    // libcurl has the same limit for repeated requests.
     private static let maxRepeats = 5
 
     init(state: State = .new) { self.state = state }
 
-    /// Whether the transfer waits for a connection, or for permission to open one.
     var isConnecting: Bool {
         switch state {
         case .queued, .starting, .connecting: true
@@ -165,10 +149,8 @@ struct TransferStateMachine {
         }
     }
 
-    /// Moves to the next state.
-    ///
-    /// An event that has no meaning in the current state changes nothing.
-    /// - Returns: The actions to carry out.
+    // Moves to the next state, and returns the actions. An event that has no meaning in the
+    // current state changes nothing.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []
@@ -230,7 +212,7 @@ struct TransferStateMachine {
         return move(to: .receiving(readState, until: contentEnd), delivery)
     }
 
-    /// - Returns: The actions that send the request again; nil if it must not be sent again.
+    /// Returns nil if the request must not be sent again.
     private mutating func restart(after failure: Failure) -> Actions? {
         let mayRepeat =
             switch failure.cause {

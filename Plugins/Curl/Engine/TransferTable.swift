@@ -2,10 +2,10 @@
 
 import TurnpikeCore
 
-/// The transfers and the spare handles (``idle``) of an engine; used under the engine's lock.
+/// The transfers and the idle handles of an engine; used under the engine's lock.
 ///
-/// It carries out the actions of a ``TransferStateMachine`` that also concern other transfers: the
-/// queue (``ConnectQueue``), the handles, and the list of running transfers.
+/// The table carries out the actions of a ``TransferStateMachine`` that concern other transfers,
+/// too: the queue (``ConnectQueue``), the handles, and the list of running transfers.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
@@ -18,7 +18,6 @@ struct TransferTable {
     private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
-    /// Servers that have refused HTTP/1.1.
     private var http2Places: Set<Destination> = []
     private static let maxPlaces = 1000
 
@@ -38,7 +37,6 @@ struct TransferTable {
     /// Whether a transfer is the only one, and waits only for its peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
-    /// Carries out the orders of a transfer that was posted.
     mutating func obey(_ transfer: CurlTransfer) {
         let orders = transfer.takeOrders()
         if orders.contains(.start) { add(transfer) }
@@ -47,8 +45,8 @@ struct TransferTable {
         if !orders.isDisjoint(with: [.start, .send]) { offerContent(of: transfer) }
     }
 
-    /// Passes on received bytes.
-    /// - Returns: Whether there is more to pass on, or another transfer has begun.
+    // Reports received bytes. Returns whether there is more to report, or another transfer has
+    // begun.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
             guard let handle = loop.nextReady() else { return admitReady() }
@@ -67,10 +65,8 @@ struct TransferTable {
         }
     }
 
-    /// Fails the transfers that have waited too long for a connection, or for a free place within
-    /// the limits.
-    ///
-    /// libcurl has no time limit for the latter.
+    // Fails the transfers that have waited too long for a connection, or for a place within the
+    // limits. libcurl has no time limit for such a place.
     mutating func failLate() {
         let now = CurlLoop.now
         guard due <= now else { return }
@@ -86,10 +82,9 @@ struct TransferTable {
         }
     }
 
-    // In milliseconds. The pause avoids going through a long list once for each transfer.
+    // In milliseconds. The pause avoids searching a long list once for each transfer.
     private static let lateness: Int64 = 10
 
-    /// Fails all running transfers, frees the handles, and closes all connections.
     mutating func close(_ error: ClientError) {
         for transfer in running.reversed() { advance(transfer, .failed, failing: error) }
         ready = []
@@ -150,7 +145,7 @@ struct TransferTable {
     }
 
     private mutating func useVersion(of transfer: CurlTransfer) {
-        // The server may require it only for this request.
+        // The server may require this version only for this request.
         guard transfer.version == .http2 else { return transfer.need(.http1, of: nil) }
         guard let place = transfer.destination else { return }
         if http2Places.count >= Self.maxPlaces { http2Places = [] }
@@ -165,7 +160,7 @@ struct TransferTable {
         if !transfer.position.isWaiting { advance(transfer, .connectAllowed) }
     }
 
-    // A transfer that cannot begin lets the next one begin, and so on.
+    // A transfer that cannot begin lets the next transfer begin.
     private mutating func admitReady() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {

@@ -4,14 +4,12 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Which origins offer HTTP/3 at their own host and port (RFC 7838).
-///
-/// It remembers a bounded number of origins, for as long as the transport lives.
+/// Which origins offer HTTP/3 at their own host and port (RFC 7838); a bounded number of origins.
 final class AlternativeServices: Sendable {
     private enum Entry: BoundedMapEntry {
         case none
         case offered(until: MonotonicInstant)
-        /// HTTP/3 has failed, so offers have no effect until then.
+        /// HTTP/3 has failed, so offers have no effect until this time.
         case failed(until: MonotonicInstant)
 
         var isInUse: Bool { false }
@@ -19,16 +17,13 @@ final class AlternativeServices: Sendable {
 
     private let entries = Mutex(BoundedMap<Origin, Entry>())
 
-    /// How long TCP is used after a failure.
-    ///
-    /// Chromium waits as long the first time.
+    /// How long TCP is used after a failure; Chromium's first waiting time.
     static let failureTime: Duration = .seconds(300)
     // RFC 7838 §3.1.
     private static let defaultAge: Int64 = 86_400
     // A year. Longer times could overflow.
     private static let maxAge: Int64 = 31_536_000
 
-    /// Whether requests to an origin may use HTTP/3.
     func offersHTTP3(_ origin: Origin, at now: MonotonicInstant) -> Bool {
         entries.withLock { entries in
             guard case .offered(let end)? = entries[origin] else { return false }
@@ -36,9 +31,7 @@ final class AlternativeServices: Sendable {
         }
     }
 
-    /// Notes what the response of an origin says.
-    ///
-    /// A new field replaces all earlier ones.
+    // Notes the offer in a response of an origin. A new field replaces all earlier fields.
     func note(_ head: ResponseHead, of origin: Origin, at now: MonotonicInstant) {
         // RFC 7838 §6.
         if head.status == 421, head.version == "3" { return noteFailure(of: origin, at: now) }
@@ -62,8 +55,8 @@ final class AlternativeServices: Sendable {
         entries.withLock { $0.update(origin, orMake: .none) { $0 = .failed(until: end) } }
     }
 
-    /// Returns how many seconds a field value offers HTTP/3 at the origin itself; nil if it does
-    /// not.
+    /// Returns for how many seconds a field value offers HTTP/3 at the origin itself; nil if there
+    /// is no such offer.
     static func age(of value: String, _ origin: Origin) -> Int64? {
         for alternative in Grammar.split(value[...], at: UInt8(ascii: ",")) {
             let parts = Grammar.split(alternative, at: UInt8(ascii: ";"))
@@ -89,16 +82,14 @@ final class AlternativeServices: Sendable {
     }
 }
 
-/// An origin whose requests use HTTP/3 because it has offered that.
+/// An origin whose requests use HTTP/3 because the origin has offered HTTP/3.
 struct AlternativeOrigin: Sendable {
     let origin: Origin
     let services: AlternativeServices
     let timeSource: any TimeSource
 
-    /// Notes that HTTP/3 has failed.
     func noteFailure() { services.noteFailure(of: origin, at: timeSource.now) }
 
-    /// Notes the failure of a request, unless its caller has ended it.
     func noteFailure(_ error: any Error) {
         switch (error as? ClientError)?.code {
         case .connection, .connectTimeout, .tls, .protocol, .incomplete, .deadlineExceeded,

@@ -5,19 +5,19 @@ import TurnpikeCore
 extension CurlTransport {
     /// When HTTP/3 is used (RFC 9114).
     ///
-    /// It needs a libcurl with HTTP/3, which <doc:HTTP2OverLibcurl> names. If there is none,
-    /// creating the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3 goes
-    /// through no proxy and no Unix socket. A request is never sent in TLS early data (0-RTT).
+    /// HTTP/3 needs one of the libcurls in <doc:HTTP2OverLibcurl>. Without such a libcurl, creating
+    /// the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3 uses no proxy
+    /// and no Unix socket. A request is never sent in TLS early data (0-RTT).
     public enum HTTP3: String, Sendable, CaseIterable {
         /// Never.
         case off
-        /// For an origin that has offered it at its own host and port (`Alt-Svc`, RFC 7838).
+        /// For an origin that has offered HTTP/3 at its own host and port (`Alt-Svc`, RFC 7838).
         ///
         /// libcurl tries TCP as well if HTTP/3 does not answer soon. If HTTP/3 fails, the origin's
-        /// requests use TCP for five minutes. Requests with a connect target or with trailers, and
-        /// upgrades, always use TCP.
+        /// requests use TCP for five minutes. Upgrades, and requests with a connect target or with
+        /// trailers, always use TCP.
         case automatic
-        /// Always. Other URLs than https, request trailers and upgrades fail as
+        /// Always. URLs other than https, request trailers and upgrades fail as
         /// ``/TurnpikeCore/ClientError/Code/unsupported``.
         case only
     }
@@ -46,7 +46,6 @@ extension CurlTransport {
         }
     }
 
-    /// Returns the engines for a request.
     func lane(for request: Request, at now: MonotonicInstant) throws -> CurlLane {
         if lane.options.http3 == .only {
             guard request.origin?.scheme == "https", !request.body.hasTrailers,
@@ -74,7 +73,6 @@ extension CurlTransport {
     }
 }
 
-/// The engines over one libcurl.
 struct CurlLane: Sendable {
     let options: CurlOptions
     let engines: [CurlEngine]
@@ -95,9 +93,7 @@ struct CurlLane: Sendable {
         self.engines = engines
     }
 
-    /// Returns the engine for a request.
-    ///
-    /// Requests to one origin, or to one endpoint of it, share connections, so they use one engine.
+    /// Requests to one origin or endpoint share connections, so these requests use one engine.
     func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
         if engines.count == 1 { return engines[0] }
         let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
@@ -105,10 +101,10 @@ struct CurlLane: Sendable {
     }
 }
 
-/// The engines for origins that offer HTTP/3, and what the origins offer.
+/// The engines for origins that offer HTTP/3, and the offers of the origins.
 ///
-/// They have connections of their own. libcurl would otherwise go on using the TCP connection of
-/// the response that has offered HTTP/3.
+/// These engines have their own connections. Otherwise libcurl would continue to use the TCP
+/// connection of the response that has offered HTTP/3.
 struct HTTP3Lane: Sendable {
     let lane: CurlLane
     let alternatives = AlternativeServices()

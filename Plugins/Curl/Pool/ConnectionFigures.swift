@@ -3,7 +3,7 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// Reports the connections of an engine to a meter, at the end of each iteration in which they changed.
+/// Reports the connections of an engine to a meter, after each iteration that changed them.
 // SAFETY: an engine uses it under its lock. The loop calls back only within iterations.
 final class ConnectionFigures: @unchecked Sendable {
     private struct Labels {
@@ -14,7 +14,7 @@ final class ConnectionFigures: @unchecked Sendable {
         init(_ group: ConnectionTable.Group) {
             var all =
                 group.origin?.meterLabels ?? ["server.address": "_OTHER", "server.port": ""]
-            // All series have the same labels, because some back ends accept nothing else.
+            // All series have the same labels, because some back ends require that.
             all["network.peer.address"] = group.address ?? "_OTHER"
             all["network.peer.port"] = group.port > 0 ? String(group.port) : ""
             self.all = all
@@ -46,10 +46,8 @@ final class ConnectionFigures: @unchecked Sendable {
         for (name, text) in Self.help { meter.describe(name, as: text) }
     }
 
-    /// Reports what has changed.
     func tell() { for (group, change) in table.takeChanges() { tell(change, labels(of: group)) } }
 
-    /// Reports that all connections were closed.
     func close() {
         table.closedAll(at: CurlLoop.now)
         tell()
@@ -82,7 +80,7 @@ final class ConnectionFigures: @unchecked Sendable {
 
     // MARK: Callbacks of the loop
 
-    /// The functions that the loop calls; they do not keep the object alive.
+    // The functions that the loop calls, which do not keep this object alive.
     var watcher: tpc_pool_watcher {
         unsafe tpc_pool_watcher(
             watcher: Unmanaged.passUnretained(self).toOpaque(), opening: noteOpening,
@@ -135,10 +133,10 @@ private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
 /// The open connections of an engine, and the number of transfers on each.
 ///
 /// A connection counts from its first request on, so it never counts if its handshake fails. A
-/// connection with a transfer is active; other connections are idle. libcurl identifies a request
-/// only by its ports. For a Unix socket, the connection is found when libcurl waits for the socket.
+/// connection with a transfer is active; other connections are idle. libcurl identifies the
+/// connection of a request only by its ports. For a Unix socket, the connection is found when
+/// libcurl waits for the socket.
 struct ConnectionTable {
-    /// The changes to a group's connections since the changes were last taken.
     struct Change: Equatable {
         var active = 0
         var idle = 0
@@ -149,7 +147,6 @@ struct ConnectionTable {
         var ages: [Int64] = []
     }
 
-    /// The connections with the same labels.
     struct Group: Hashable {
         /// The origin of the request that opened a connection; nil for the groups above the limit.
         var origin: Origin?
@@ -159,7 +156,6 @@ struct ConnectionTable {
         var port = 0
     }
 
-    /// The address of a transfer in memory.
     typealias Transfer = UInt
 
     // A socket on which no request was sent yet.
@@ -182,7 +178,7 @@ struct ConnectionTable {
 
     private enum Place {
         case on(Int32, number: Int)
-        // The transfer uses a Unix socket that it has not waited for yet.
+        // The transfer uses a Unix socket that libcurl has not waited for yet.
         case unknown
     }
 
@@ -197,7 +193,7 @@ struct ConnectionTable {
     private var count = 0
     private let maxGroups: Int
 
-    /// - Parameter maxGroups: The most groups with a peer; the same limit is for those without.
+    /// At most `maxGroups` groups have a peer, and at most as many have no peer.
     init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
 
     /// How many connections are open, and how many of them are active.
@@ -205,10 +201,8 @@ struct ConnectionTable {
         (connections.count, connections.values.count { $0.transfers > 0 })
     }
 
-    /// Whether there is neither a connection nor a transfer.
     var isEmpty: Bool { attempts.isEmpty && connections.isEmpty && places.isEmpty && ports.isEmpty }
 
-    /// Takes the changes since the last time.
     mutating func takeChanges() -> [(Group, Change)] {
         if changes.isEmpty { return [] }
         defer { changes.removeAll(keepingCapacity: true) }
@@ -217,24 +211,16 @@ struct ConnectionTable {
 
     // MARK: Events
 
-    /// Notes that libcurl has made a socket for a transfer.
     mutating func opening(
         _ descriptor: Int32, for transfer: Transfer, to address: String, _ port: Int, at now: Int64
     ) {
-        // A descriptor is used again only after it was closed.
+        // The system gives a descriptor again only after it was closed.
         closed(descriptor, at: now)
         attempts[descriptor] = Attempt(transfer: transfer, address: address, port: port)
     }
 
-    /// Notes that a request is about to be sent.
-    /// - Parameters:
-    ///   - transfer: Its transfer.
-    ///   - localPort: The local port; 0 for a Unix socket.
-    ///   - address: The address of the peer.
-    ///   - port: The port of the peer.
-    ///   - origin: Its origin.
-    ///   - now: The present, in milliseconds.
-    ///   - localPortOf: Returns the local port of a socket.
+    // Notes that a request is about to be sent. `localPort` is 0 for a Unix socket; `now` is in
+    // milliseconds.
     mutating func sending(
         _ transfer: Transfer, from localPort: Int, to address: String, _ port: Int,
         _ origin: @autoclosure () -> Origin?, at now: Int64, localPortOf: (Int32) -> Int
@@ -249,24 +235,21 @@ struct ConnectionTable {
         } else if localPort > 0,
             let left = attempts.first(where: { localPortOf($0.key) == localPort })?.key
         {
-            // libcurl made the socket for another request, which was refused, and kept it.
+            // libcurl made the socket for another request, which was refused, and kept the socket.
             open(left, for: transfer, localPort, origin(), now)
         } else {
             places[transfer] = .unknown
         }
     }
 
-    /// Notes that libcurl waits for a socket on behalf of a transfer.
     mutating func waiting(_ transfer: Transfer, for descriptor: Int32) {
         if case .unknown? = places[transfer], connections[descriptor] != nil {
             join(transfer, descriptor)
         }
     }
 
-    /// Notes that a transfer has ended, or was abandoned.
     mutating func ended(_ transfer: Transfer) { leave(transfer) }
 
-    /// Notes that a socket was closed.
     mutating func closed(_ descriptor: Int32, at now: Int64) {
         attempts[descriptor] = nil
         guard let connection = connections.removeValue(forKey: descriptor) else { return }

@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension CurlTransport {
     /// The result of ``CurlTransport/prewarm(_:connections:within:)``.
     public struct Prewarmed: Sendable {
-        /// The connections that gave an answer and stay open; one if the server speaks HTTP/2.
+        /// The connections that gave a response and stay open; one if the server speaks HTTP/2.
         public let connections: Int
         /// The errors of the missing connections.
         public let failures: [any Error]
@@ -15,11 +15,10 @@ extension CurlTransport {
 
     /// Opens connections before they are needed, with real requests.
     ///
-    /// Returns when each request was answered or has failed.
-    ///
-    /// It sends one copy of the request for each connection, all at once. Idle connections are used
-    /// first, so that afterwards there are as many connections as requested, and not more. A server
-    /// that speaks HTTP/2 gets all copies on one connection. Any status is an answer.
+    /// The transport sends a copy of the request for each connection, all at once, and waits until
+    /// each copy was answered or has failed. Idle connections are used first, so that afterwards
+    /// there are as many connections as requested, and not more. A server that speaks HTTP/2 gets
+    /// all copies on one connection. Any status is an answer.
     ///
     /// ```swift
     /// let transport = try CurlTransport()
@@ -27,21 +26,19 @@ extension CurlTransport {
     /// let client = Client(baseURL: "https://api.example.com/", transport: transport)
     /// ```
     ///
-    /// The copies pass no gate of a client. A cache or `Coalesce` would answer them with one
-    /// request, a limit would delay them, and a breaker would count them. If the server needs
-    /// credentials, they must be in the request. For a service with several endpoints, prewarm each
-    /// with a request whose ``/TurnpikeCore/RequestOptions/connectTarget`` is that endpoint.
+    /// The copies of the request bypass the gates of the client. A cache or `Coalesce` would answer
+    /// all copies with one request, a limit would delay them, and a breaker would count them. If
+    /// the server needs credentials, the request must contain them. For a service with several
+    /// endpoints, prewarm each endpoint with a request that has a
+    /// ``/TurnpikeCore/RequestOptions/connectTarget``.
     ///
-    /// With ``HTTP3/automatic`` they are TCP connections.
-    ///
-    /// The connections stay open for ``Configuration/idleConnectionTimeout``, unless the server
-    /// closes them earlier.
+    /// With ``HTTP3/automatic``, the connections use TCP. They stay open for
+    /// ``Configuration/idleConnectionTimeout``, unless the server closes them earlier.
     /// - Parameters:
     ///   - request: A request with a safe method, best HEAD, and without content. Its response has
     ///     at most 64 KiB.
-    ///   - connections: How many connections to have, at most
-    ///     ``Configuration/maxConnectionsPerHost``.
-    ///   - limit: The longest time to wait. A request without an answer by then is a failure.
+    ///   - connections: The number of connections, at most ``Configuration/maxConnectionsPerHost``.
+    ///   - limit: The longest time to wait. A request without a response by then is a failure.
     /// - Returns: The number of connections, and the failures.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for an invalid number or request;
     ///   the first failure if there is no connection; `CancellationError`.
@@ -95,7 +92,7 @@ extension CurlTransport {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
     }
 
-    /// - Returns: A number of the connection, or nil if it does not stay open.
+    /// Returns a number of the connection, or nil if the connection does not stay open.
     private func warm(
         _ request: Request, _ context: Context, _ batch: Batch
     ) async -> Result<Int32?, any Error> {
@@ -160,7 +157,6 @@ private final class Batch: Sendable {
         }
     }
 
-    /// Notes that one transfer has failed.
     func skip() { arrive { _ in } }
 
     private func arrive(_ change: (inout State) -> Void) {

@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.
-    /// - Parameter environment: The variables that name proxies, for a file that uses the
-    ///   environment's proxies.
+    /// - Parameter environment: The variables that name proxies, if a file uses the environment's
+    ///   proxies.
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
@@ -120,7 +120,6 @@ extension CurlTransport.Configuration {
         }
     }
 
-    // Reads a word or a bool.
     private static func http2(_ settings: Settings) -> CurlTransport.HTTP2 {
         if settings.value("http2")?.bool == nil {
             return settings.choice("http2", default: .automatic)

@@ -8,14 +8,14 @@ extension CurlTransport {
     ///
     /// A certificate is always verified, including its host name. Pins are an additional check.
     ///
-    /// Files may be replaced while the transport lives. Calls that begin later use the new files,
-    /// on a new connection with its own TLS handshake. If files cannot be used (a certificate and a
-    /// key that do not match, an incomplete file), the transport keeps using the old content.
+    /// Files may be replaced while the transport lives. Later calls use the new files, on a new
+    /// connection with its own TLS handshake. If files cannot be used (certificate and key that do
+    /// not match, an incomplete file), the transport keeps using the old content.
     /// ``CurlTransport/trustFault`` and the errors of failing connections report this. The log and
-    /// the trace of the first call with such files have a note, and again those of the first call
-    /// with usable files. All of this needs a libcurl that uses OpenSSL as a shared library. Other
-    /// versions of libcurl read certificate and key for each connection without this check. They
-    /// may keep authorities, including the system's, for a day.
+    /// the trace report the first call with such files, and the first call with usable files again.
+    /// All of this needs a libcurl that uses OpenSSL as a shared library. Other libcurls read
+    /// certificate and key for each connection without this check, and may use old authorities,
+    /// including the system's, for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {
@@ -43,12 +43,12 @@ extension CurlTransport {
         public var pins: [PublicKeyPin] = []
         /// The certificate that the client sends if a server asks for one.
         public var clientCertificate: ClientCertificate?
-        /// The oldest version of TLS that is allowed.
+        /// The oldest allowed version of TLS.
         public var minimumVersion = Version.tls12
         /// Whether any certificate is accepted, even that of an attacker on the network.
         ///
-        /// For tests against servers with their own certificates, better list those as
-        /// ``authorities``.
+        /// For tests against servers with their own certificates, list these as ``authorities``
+        /// instead.
         public var insecurelyAcceptsAnyCertificate = false
 
         /// Creates the default: the system's authorities, TLS 1.2 or later.
@@ -92,9 +92,7 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key.
-        ///
-        /// The transport never asks for it.
+        /// The password of the key; the transport never asks for a password.
         public var password: String?
 
         /// Creates a client certificate.

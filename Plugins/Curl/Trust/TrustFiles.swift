@@ -7,14 +7,13 @@ import TurnpikeSupport
 
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
-/// libcurl gets their content, not their names. libcurl keys TLS sessions and connections by that
-/// content, so it reuses none with another identity or authority.
+/// libcurl gets the content of the files, not their names. libcurl keys TLS sessions and
+/// connections by that content, so libcurl reuses none of these for other content.
 final class TrustFiles: Sendable {
-    /// The usable content of the files.
     // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
         let authorities, certificate, key: UnsafeRawBufferPointer?
-        /// Why newer files cannot be used, as text for the user; nil if they can.
+        /// Why newer files cannot be used, as text for the user; nil if they can be used.
         let fault: String?
 
         fileprivate init(_ data: Files, fault: String?) {
@@ -46,7 +45,6 @@ final class TrustFiles: Sendable {
         var stamps: [Stamp?]
         var files: Files
         var content: Content
-        // The last fault that was logged.
         var toldFault: String?
     }
 
@@ -55,7 +53,7 @@ final class TrustFiles: Sendable {
     private let pair: CurlTransport.ClientCertificate?
     private let state: Mutex<State>
 
-    /// libcurl's own limit for content in memory.
+    /// libcurl's own limit for a file in memory, in bytes.
     private static let maxBytes = 8_000_000
 
     /// - Returns: nil if no file is named, or if libcurl's TLS cannot use content in memory.
@@ -86,13 +84,12 @@ final class TrustFiles: Sendable {
         [authorities, pair?.certificate, pair?.key].compactMap { $0 }
     }
 
-    /// The content in use.
     func current() -> Content {
         let stamps = Self.paths(authorities, pair).map { Stamp($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // Taken before the files are read. So a change during the reading is noticed the
-                // next time.
+                // The stamps are older than the content, so the next call notices a change during
+                // reading.
                 state.stamps = stamps
                 renew(&state)
             }
@@ -100,9 +97,7 @@ final class TrustFiles: Sendable {
         }
     }
 
-    /// The content in use, and a line for the log.
-    ///
-    /// Each fault is logged once, and so is its end.
+    // The content in use, and a line for the log. Each fault and its end are logged once.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in
@@ -173,7 +168,6 @@ final class TrustFiles: Sendable {
     }
 }
 
-/// The values that distinguish a file from its replacement.
 private struct Stamp: Equatable {
     let device, inode, size, modified, modifiedFraction, changed, changedFraction: Int64
 

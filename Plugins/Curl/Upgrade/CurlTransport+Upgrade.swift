@@ -4,9 +4,8 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Sends a request for another protocol on its own connection.
-    ///
-    /// The connection takes a place among the upgraded connections, within the configured limits.
+    /// Sends a request for another protocol on its own connection, which counts among the upgraded
+    /// connections, within the configured limits.
     func upgrade(
         _ request: Request, to name: String, context: Context
     ) async throws -> Response {
@@ -69,7 +68,6 @@ extension CurlTransport {
 }
 
 extension Request {
-    /// The bytes of a request for another protocol.
     fileprivate func headAsking(for name: String) -> Data {
         let uri = targetURI
         let form = uri.absoluteForm

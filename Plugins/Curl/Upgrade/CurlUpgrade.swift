@@ -6,14 +6,14 @@ import TurnpikeSupport
 
 /// A connection that libcurl opens for another protocol.
 ///
-/// ``UpgradeStateMachine`` decides. Its reader and its writers use libcurl on their own threads. If they
-/// must wait, they ask the thread of ``UpgradeLoop`` to tell them once when to go on. It sends what is
-/// left.
+/// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. If they
+/// must wait, the thread of ``UpgradeLoop`` wakes them once when the socket is ready. That thread
+/// also sends the bytes that are left.
 final class CurlUpgrade: UpgradedChannel {
     private struct State {
         var life: UpgradeStateMachine
         var link: UpgradeLink?
-        // Bytes that came behind the head, or before a failure.
+        // Bytes that arrived after the head, or before a failure.
         var early = Data()
         var queue: [UpgradeLink.Chunk] = []
         var queued = 0
@@ -21,13 +21,13 @@ final class CurlUpgrade: UpgradedChannel {
         var fault: (any Error)?
     }
 
-    // What is to happen when the socket is ready. It has a lock of its own, so that the thread of the loop
-    // need not wait for a thread that sends.
+    // What to do when the socket is ready. These waits have their own lock, so that the thread of
+    // the loop need not wait for a thread that sends.
     private struct Waits {
         var reader: OneShot<Void>?
         var sends = false
         var socket: Int32 = -1
-        // Nil until the connection was added.
+        // nil until the connection was added.
         var poller: CurlLoop?
 
         // Ends all waits, before another connection may have the number of the socket.
@@ -36,7 +36,7 @@ final class CurlUpgrade: UpgradedChannel {
             return reader.take()
         }
 
-        // Returns false if the system has no room for it.
+        // Returns false if the system cannot wait for the socket.
         func begin() -> Bool {
             guard reader != nil || sends else { return true }
             return poller?.waitOnce(for: socket, toRead: reader != nil, toWrite: sends) ?? false
@@ -49,7 +49,6 @@ final class CurlUpgrade: UpgradedChannel {
         case failed(any Error)
     }
 
-    /// The work to do without the lock.
     private struct FollowUp {
         var actions: UpgradeStateMachine.Actions = []
         var fault: (any Error)?
@@ -61,11 +60,10 @@ final class CurlUpgrade: UpgradedChannel {
 
     private static let highWater = 65_536
 
-    /// The destination of the connection.
     let destination: Destination?
     private let transfer: CurlTransfer
     private let upgrades: UpgradeLoop
-    // The time until which it must have a connection, by the loop's clock.
+    // The time limit for a connection, by the loop's clock.
     private let connectDue: Int64
     private let connected = OneShot<CurlTimes>()
     private let state: Mutex<State>
@@ -81,16 +79,15 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: From any thread
 
-    /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
         let poller = try upgrades.add(self)
         waits.withLock { $0.poller = poller }
-        // It may have been closed before it was there to be removed.
+        // The connection may have been closed before it was added to `upgrades`.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self, -1) }
         return try await connected.value { [self] in close() }
     }
 
-    /// Puts bytes in front of the unread ones.
+    /// Puts bytes before the unread bytes.
     func putBack(_ bytes: Data) { state.withLock { $0.early = bytes + $0.early } }
 
     func read(upTo maxBytes: Int) async throws -> Data? {
@@ -111,7 +108,7 @@ final class CurlUpgrade: UpgradedChannel {
             guard state.life.state == .open else { throw state.fault ?? Self.isClosed }
             if !bytes.isEmpty { state.queue.append(UpgradeLink.Chunk(bytes)) }
             state.queued += bytes.count
-            // If bytes were left before, the thread of the loop sends.
+            // If older bytes are left, the thread of the loop sends them first.
             let followUp = state.queue.count > 1 ? FollowUp() : send(&state)
             let moment = state.queued > Self.highWater ? OneShot<Void>() : nil
             if let moment { state.writers.append(moment) }
@@ -137,7 +134,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// What it waits for while it is opened: a descriptor to be readable, and when it must go on.
+    /// While the upgrade connects: the descriptor to wait for, and the latest time to continue.
     var wait: (descriptor: Int32, due: Int64) {
         state.withLock { state in
             switch state.life.state {
@@ -150,7 +147,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Begins to connect, after it was given a place.
+    /// Begins to connect, after the connection got a place.
     func begin() {
         guard state.withLock({ $0.life.handle(.admitted) }).contains(.begin) else { return }
         do {
@@ -161,11 +158,11 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Goes on while it is opened.
     func goOnOpening() {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
         guard present != .waiting else { return failIfLate(hadPlace: false) }
-        // Without the lock: libcurl calls the address rule, which may close this connection.
+        // Runs without the lock, because libcurl calls the address rule, which may close the
+        // connection.
         if let link, present == .connecting { connect(link) }
         failIfLate(hadPlace: true)
         advance(.threadPassed)
@@ -174,7 +171,8 @@ final class CurlUpgrade: UpgradedChannel {
     private func connect(_ link: UpgradeLink) {
         do {
             guard let (socket, times) = try link.connect(transfer) else { return }
-            // First, because whoever closes it removes it from there.
+            // The first step, because a thread that closes this connection removes it from
+            // `upgrades`.
             upgrades.didOpen(self, socket)
             waits.withLock { $0.socket = socket }
             let actions = state.withLock { $0.life.handle(.connected) }
@@ -190,7 +188,6 @@ final class CurlUpgrade: UpgradedChannel {
         end(failing: CurlFault.noConnection(to: target, hadPlace: hadPlace))
     }
 
-    /// Goes on when the socket is ready.
     func goOn(canRead: Bool, canWrite: Bool) {
         let (reader, sends, waits) = waits.withLock { waits in
             let before = waits
@@ -232,7 +229,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    // Lets the thread of the loop go on when the socket is ready.
+    // Lets the thread of the loop continue when the socket is ready.
     private func wait(_ state: inout State, _ change: (inout Waits) -> Void) -> FollowUp {
         let waits = waits.withLock { waits in
             change(&waits)
@@ -241,7 +238,7 @@ final class CurlUpgrade: UpgradedChannel {
         return waits ? FollowUp() : handle(.ended, &state, failing: Self.isBroken)
     }
 
-    // Sends what the connection takes now.
+    // Sends as many bytes as the connection takes now.
     private func send(_ state: inout State) -> FollowUp {
         while let chunk = state.queue.first, let link = state.link {
             switch link.send(chunk) {
@@ -277,7 +274,7 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.endSending) { state.link?.endSending() }
         if followUp.actions.contains(.notify) {
             followUp.fault = fault
-            // The reader finds out when it tries again.
+            // The reader notices the end when it tries again.
             followUp.ready = [waits.withLock { $0.end() }].compactMap(\.self)
             followUp.failed = state.writers
             (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Reads the answer to a request for another protocol.
 struct UpgradeAnswer {
     private let channel: CurlUpgrade
     private var bytes = Data()
@@ -13,7 +12,6 @@ struct UpgradeAnswer {
 
     init(_ channel: CurlUpgrade) { self.channel = channel }
 
-    /// Returns the final head.
     mutating func head(_ url: URL) async throws -> Exchange.Head {
         var total = 0
         while true {
@@ -33,7 +31,6 @@ struct UpgradeAnswer {
     /// Leaves the bytes after the head to the other protocol.
     func leaveRest() { channel.putBack(bytes) }
 
-    /// Returns the content.
     mutating func content(of head: Exchange.Head) async throws -> Data {
         if let length = head.length {
             guard length <= Self.contentLimit else { throw Self.contentIsTooLarge }
@@ -60,7 +57,6 @@ struct UpgradeAnswer {
                 throw CurlHead.broken("a chunk is longer than its size")
             }
         }
-        // Trailer fields are of no use here.
         while try await !line().isEmpty {}
         return content
     }

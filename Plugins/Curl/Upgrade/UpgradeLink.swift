@@ -5,8 +5,6 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// libcurl's part of an upgraded connection: a handle, and a multi handle for it alone.
-// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Afterwards only the holder
-// of ``CurlUpgrade``'s lock uses it, and once taken out of there, only its taker.
 struct UpgradeLink: @unchecked Sendable {
     /// Bytes to send, at a fixed address: libcurl must be offered the same bytes again.
     // SAFETY: the chunk owns the memory.
@@ -24,10 +22,8 @@ struct UpgradeLink: @unchecked Sendable {
         var isSent: Bool { unsafe sent == memory.count }
     }
 
-    /// The bytes that the connection has received or sent.
     enum Progress<Amount> {
         case moved(Amount)
-        /// Nothing now; try again later.
         case later
         case failed
     }
@@ -35,11 +31,10 @@ struct UpgradeLink: @unchecked Sendable {
     private let handle: CurlHandle
     private let loop: CurlLoop
 
-    /// Begins to connect.
     /// - Throws: The errors of an engine for a transfer that cannot begin.
     init(_ transfer: CurlTransfer, _ options: CurlOptions) throws {
         var limits = options.limits
-        // No other connection of this loop could use them.
+        // No other connection of this loop could use TLS sessions.
         limits.shares_sessions = false
         loop = try CurlLoop(limits, options.library)
         var made: CurlHandle?
@@ -60,7 +55,6 @@ struct UpgradeLink: @unchecked Sendable {
         }
     }
 
-    /// Closes the connection.
     func free() {
         handle.end()
         handle.free()
@@ -69,11 +63,11 @@ struct UpgradeLink: @unchecked Sendable {
 
     // MARK: Before it is connected
 
-    /// A descriptor that becomes readable when libcurl has work, and the latest time to call it.
+    /// A descriptor that becomes readable when libcurl has work, and the latest time to call
+    /// libcurl.
     var wait: (descriptor: Int32, due: Int64) { (loop.descriptor, loop.due) }
 
-    /// Lets libcurl continue.
-    /// - Returns: The socket, and the times of the phases, once connected; nil before.
+    // Lets libcurl continue. Returns the socket and the times of the phases; nil until connected.
     func connect(_ transfer: CurlTransfer) throws -> (socket: Int32, times: CurlTimes)? {
         loop.wait(0)
         loop.beginIteration()
@@ -95,7 +89,7 @@ struct UpgradeLink: @unchecked Sendable {
 
     // MARK: Once it is connected
 
-    /// Returns bytes; an empty value at the end.
+    /// Returns empty data at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
         let room = UnsafeMutableRawPointer.allocate(byteCount: maxBytes, alignment: 1)
         defer { unsafe room.deallocate() }
@@ -104,7 +98,6 @@ struct UpgradeLink: @unchecked Sendable {
         return unsafe count < 0 ? .failed : .moved(Data(bytes: room, count: count))
     }
 
-    /// Returns the number of bytes that the connection has taken.
     func send(_ chunk: Chunk) -> Progress<Int> {
         let rest = unsafe UnsafeRawBufferPointer(rebasing: chunk.memory[chunk.sent...])
         let count = unsafe tpc_upgrade_write(handle.pointer, rest.baseAddress, rest.count)

@@ -5,17 +5,16 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The thread that waits for the upgraded connections of a transport; it runs while there are any.
+/// The thread that waits for the upgraded connections of a transport, while there are any.
 ///
-/// These connections are not in an engine: libcurl would count them with the others, and might
-/// close them to make space. So they are counted here, with the same limits.
+/// An engine would count these connections with the others, and libcurl might close them to make
+/// space. So this class counts them, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // Those that have a place; of them, those that are not connected, and the others by their sockets.
+        // The connections with a place: all, the connecting ones, and the connected ones by socket.
         var connections: [ObjectIdentifier: CurlUpgrade] = [:]
         var opening: [ObjectIdentifier: CurlUpgrade] = [:]
         var sockets: [Int32: CurlUpgrade] = [:]
-        // How many of them go to each host.
         var hosts: [Destination?: Int] = [:]
         // The connections that wait for a place, in order.
         var waiting: [CurlUpgrade] = []
@@ -56,7 +55,7 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
-    // False while the thread has yet to look at the connections before it waits again.
+    // False if the thread will look at the connections before it waits again.
     private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
@@ -68,11 +67,11 @@ final class UpgradeLoop: Sendable {
         hostLimit = limits.connections_per_host == 0 ? .max : limits.connections_per_host
     }
 
-    // The thread and the connections hold it.
+    // The thread and the connections keep this object alive.
     deinit { state.withLock { $0.poller?.free() } }
 
-    /// Adds a connection, which begins when there is a place for it, until it removes itself.
-    /// - Returns: What waits for its socket, for as long as this loop exists.
+    // Adds a connection, which begins when there is a place for it. Returns the poller for its
+    // socket; the poller is valid as long as this object.
     func add(_ connection: CurlUpgrade) throws -> CurlLoop {
         let (poller, mustStart) = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
@@ -90,7 +89,7 @@ final class UpgradeLoop: Sendable {
             try CurlLoop.startThread(stack: 1 << 20) { self.run() }
         } catch {
             state.withLock { state in
-                // It has no socket yet.
+                // The connection has no socket yet.
                 state.remove(connection, -1)
                 state.isRunning = false
             }
@@ -99,7 +98,7 @@ final class UpgradeLoop: Sendable {
         return poller
     }
 
-    /// Waits for the socket of a connection from now on, when it asks for it.
+    /// From now on, a connection may ask this object to wait for its socket.
     func didOpen(_ connection: CurlUpgrade, _ socket: Int32) {
         state.withLock { state in
             state.opening[ObjectIdentifier(connection)] = nil
@@ -112,13 +111,12 @@ final class UpgradeLoop: Sendable {
         wake()
     }
 
-    /// Makes the thread look for connections that have come, gone, or ended.
+    /// Wakes the thread to look for connections that were added, removed or closed.
     func wake() {
         guard needsWake.exchange(false, ordering: .acquiringAndReleasing) else { return }
         state.withLock { $0.poller }?.wake()
     }
 
-    /// Closes all connections, and returns when they are closed.
     func shutdown() async {
         let (connections, isRunning) = state.withLock { state in
             state.isClosed = true

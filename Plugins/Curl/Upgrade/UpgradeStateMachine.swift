@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of an upgraded connection: its state, and how each event changes the state.
+/// The states of an upgraded connection, and how each event changes the state.
 ///
-/// This file has no side effects. ``CurlUpgrade`` creates the events, and carries out the actions
-/// that ``handle(_:)`` returns.
+/// This file has no side effects. ``CurlUpgrade`` creates the events, and carries out the actions.
 ///
 ///     waiting ── admitted ──▶ connecting ── connected ──▶ open ── finishAsked ──▶ finishing
 ///      ── allSent ──▶ finished ── ended ──▶ closed
@@ -14,15 +13,15 @@ struct UpgradeStateMachine {
     enum State: Equatable {
         /// The connection waits for a place among the connections.
         case waiting
-        /// The connection has a place. Only the thread of the loop uses libcurl for it.
+        /// The connection has a place. Only the thread of the loop uses libcurl for the connection.
         case connecting
-        /// Bytes go both ways; the holder of the lock uses libcurl.
+        /// The connection sends and receives; the holder of the lock uses libcurl.
         case open
-        /// Open, until all bytes are sent.
+        /// The connection sends the rest of its bytes, and receives.
         case finishing
-        /// Only the other side is open.
+        /// The connection only receives.
         case finished
-        /// The connection ended while connecting. The thread of the loop has not noticed yet.
+        /// The connection ended while connecting, and the thread of the loop has not noticed yet.
         case abandoned
         case closed
     }
@@ -39,37 +38,28 @@ struct UpgradeStateMachine {
         case threadPassed
     }
 
-    /// The actions to carry out, in the order of this list.
-    ///
-    /// From ``notify`` on, without the lock.
+    /// The actions to carry out, in the order of this list; from ``notify`` on, without the lock.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// Let libcurl connect.
         static let begin = Actions(rawValue: 1 << 0)
-        /// End the sending side.
         static let endSending = Actions(rawValue: 1 << 1)
-        /// Report to the caller that there is a connection.
         static let open = Actions(rawValue: 1 << 2)
         /// Report to all waiting tasks that the connection has ended.
         static let notify = Actions(rawValue: 1 << 3)
-        /// Wake the thread of the loop.
         static let wake = Actions(rawValue: 1 << 4)
-        /// Free libcurl's part of it, which closes the socket.
+        /// Free libcurl's part, which closes the socket.
         static let free = Actions(rawValue: 1 << 5)
-        /// Leave the loop, and free the place.
         static let leave = Actions(rawValue: 1 << 6)
     }
 
     private(set) var state = State.waiting
     private let isSecure: Bool
 
-    /// - Parameter isSecure: Whether the connection uses TLS, which ends both sides at once.
+    /// - Parameter isSecure: Whether the connection uses TLS, which ends both directions at once.
     init(isSecure: Bool) { self.isSecure = isSecure }
 
-    /// Moves to the next state.
-    ///
-    /// An event that has no meaning in the current state changes nothing.
-    /// - Returns: The actions to carry out.
+    // Moves to the next state, and returns the actions. An event that has no meaning in the
+    // current state changes nothing.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.waiting, .admitted): return move(to: .connecting, .begin)

@@ -14,7 +14,6 @@ final class CacheFile: Sendable {
 
     // MARK: Opening
 
-    /// Opens a file; nil if it does not exist.
     static func existing(
         _ name: String, in folder: Folder, forWriting: Bool = false
     ) throws -> CacheFile? {
@@ -26,30 +25,27 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Creates a file with mode 0600.
-    ///
-    /// Throws if the file exists.
+    /// Creates a file with mode 0600; throws if the file exists.
     static func new(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }
 
-    /// Opens a file, or creates it if it does not exist.
     static func shared(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT))
     }
 
     // MARK: The lock
 
-    /// Takes the file's lock, and waits up to a limit for it.
+    /// Takes the file's lock, and waits up to a limit for the lock.
     ///
-    /// The system releases the lock when the process ends.
+    /// The operating system releases the lock when the process ends.
     func lock(within patience: Duration = .zero) -> Bool {
         let clock = ContinuousClock()
         let end = clock.now + patience
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             if clock.now >= end { return false }
-            // The system offers no wait with a limit for this lock.
+            // The operating system has no time limit for this lock.
             usleep(1000)
         }
     }
@@ -58,14 +54,13 @@ final class CacheFile: Sendable {
 
     // MARK: State
 
-    /// The size in bytes, and when the file was last used, in seconds since 1970.
+    /// The size in bytes, and the time of the last use in seconds since 1970.
     func state() throws -> (size: Int64, used: Int) {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("inspect a file") }
         return Self.state(info)
     }
 
-    /// The state of a file that is not open; nil if it does not exist.
     static func state(of name: String, in folder: Folder) throws -> (size: Int64, used: Int)? {
         try folder.status(of: name).map(state)
     }
@@ -78,30 +73,26 @@ final class CacheFile: Sendable {
         #endif
     }
 
-    /// Whether the file was removed from its folder.
     var isRemoved: Bool {
         var info = stat()
         return unsafe fstat(descriptor, &info) == 0 && info.st_nlink == 0
     }
 
-    /// Notes that the file was used now.
     func touch() { futimens(descriptor, nil) }
 
-    /// The current time in seconds since 1970, by the clock of ``state()``.
+    /// Seconds since 1970.
     static var now: Int { time(nil) }
 
     // MARK: Content
 
-    /// The bytes at a position; fewer at the end of the file.
+    /// Returns fewer bytes if the file ends earlier.
     func read(_ count: Int, at offset: Int64) throws -> Data {
         var data = Data(count: count)
         let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
         return data.prefix(got)
     }
 
-    /// Numbers of eight bytes from a position on.
-    ///
-    /// After the end of the file they are zero.
+    /// Numbers of eight bytes from a position on; zeros after the end of the file.
     func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
         var numbers = [UInt64](repeating: 0, count: count)
         _ = try unsafe numbers.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
@@ -124,7 +115,6 @@ final class CacheFile: Sendable {
         return done
     }
 
-    /// Writes all bytes at a position.
     func write(_ bytes: some ContiguousBytes, at offset: Int64) throws {
         try unsafe bytes.withUnsafeBytes {
             try unsafe writeWhole(
@@ -132,14 +122,12 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Writes numbers of eight bytes at a position.
     func write(_ numbers: [UInt64], at offset: Int64) throws {
         try unsafe numbers.map(\.littleEndian).withUnsafeBytes {
             try unsafe write(Data($0), at: offset)
         }
     }
 
-    /// Truncates the file, or extends it with zeros.
     func resize(to size: Int64) throws {
         while ftruncate(descriptor, off_t(size)) != 0 {
             if errno != EINTR { throw FileFault("resize a file of the cache") }

@@ -5,54 +5,44 @@ import Synchronization
 
 /// The changes that wait to be written, in order.
 ///
-/// Changes are written together and a little later, so that no call waits for the disk. Until then,
-/// look-ups use the waiting changes, so the store behaves as if all were written.
+/// The store writes changes together and a little later, so that no call waits for the disk.
+/// Look-ups use the waiting changes, so callers do not notice the delay.
 final class DiskBacklog: Sendable {
-    /// One change of a key's entries.
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// The change.
-        ///
-        /// Until a change is written, it decides what look-ups of the key find.
+        // The work of a change. Until the change is written, its work decides what look-ups of the
+        // key find.
         enum Work: Sendable {
             /// An entry is stored, unless other processes have removed an entry of its bucket since
             /// this count of removals. Look-ups find the new entry.
             case entry(StoredResponse, Data, UInt64?)
-            /// The key's entries are removed. Look-ups find nothing.
+            /// All entries of the key are removed. Look-ups find nothing.
             case removal
-            /// Look-ups wait until the change is made.
+            /// Look-ups wait until the change is written.
             case update(Action)
-            /// Look-ups do not depend on this change.
             case other(Action)
         }
 
         let key: CacheKey
         let work: Work
-        /// The memory that the change takes, approximately.
         let bytes: Int
 
-        /// Whether look-ups do not depend on the change.
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
-    /// A task for the store: to write the waiting changes.
     struct Start {
-        /// Whether to write at once, because the queue is long.
-        ///
-        /// Otherwise the store writes a little later, together with changes that are added until
-        /// then.
+        /// Whether to write at once, because the queue is long; otherwise a little later, together
+        /// with changes that are added meanwhile.
         let isNow: Bool
-        /// The latest start has the highest number; earlier starts stop.
+        // The latest task has the highest number. Tasks with lower numbers stop.
         fileprivate let number: Int
     }
 
-    /// The effect of the waiting changes on a key.
     enum Finding {
         case entry(CacheEntry)
-        /// There is no entry.
         case nothing
-        /// The key's changes must be written first.
+        /// The look-up must wait until the key's changes are written.
         case later
         /// No change concerns the key, so the folder has the answer.
         case folder
@@ -100,13 +90,11 @@ final class DiskBacklog: Sendable {
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    /// The number of changes that are not written yet.
     var count: Int { state.withLock { $0.count } }
 
-    /// Whether more bytes wait than the limit allows.
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
-    /// Accepts an entry, if there is space, and returns a task for the store if it has none yet.
+    // Accepts an entry if there is space. Returns a task if the store has no task yet.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -114,7 +102,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Accepts another change, and returns a task for the store if it has none yet.
+    // Accepts another change. Returns a task if the store has no task yet.
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
     private func add(_ change: Change, _ state: inout State) -> Start? {
@@ -128,7 +116,7 @@ final class DiskBacklog: Sendable {
 
     private func isMuch(_ state: State) -> Bool { state.bytes > maxBytes / 4 }
 
-    /// Queues the postponed changes again, and counts the queue.
+    /// Queues the postponed changes again, and returns the length of the queue.
     func resume() -> Int {
         state.withLock { state in
             state.resume()
@@ -136,7 +124,6 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Removes the next changes from the queue, to write them.
     func take(_ most: Int) -> [Change] {
         state.withLock { state in
             let most = min(most, state.queue.count)
@@ -152,10 +139,10 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Ends a task, and returns the next one if changes were added.
+    /// Ends a task, and returns the next task if changes were added.
     ///
-    /// Unless the queue is long, the next task starts a little later. Otherwise, under load, each
-    /// batch would be small and would need its own file.
+    /// Unless the queue is long, the next task starts a little later. Otherwise each batch would be
+    /// small under load, and would need its own file.
     func next(after start: Start) -> Start? {
         state.withLock { state in
             guard state.start?.number == start.number else { return nil }
@@ -167,9 +154,8 @@ final class DiskBacklog: Sendable {
     // If more changes fail, the disk is unusable.
     private static let maxPostponed = 256
 
-    /// Removes changes that were written or have failed.
-    ///
-    /// Others replace failed ones the next time; above a limit, they are dropped.
+    // Removes changes that were written or have failed. The changes in `others` are queued again
+    // before the next change, up to a limit.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }
@@ -180,9 +166,8 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Looks up a key in the changes, the latest first.
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
-        // The condition is the caller's code, so it does not run within the lock.
+        // The condition is code of the caller, so the condition does not run within the lock.
         for change in state.withLock({ $0.changes[key] ?? [] }).reversed() {
             switch change.work {
             case .entry(let response, let data, _):
@@ -196,6 +181,5 @@ final class DiskBacklog: Sendable {
         return .folder
     }
 
-    /// Whether a change of a key waits.
     func holds(_ key: CacheKey) -> Bool { state.withLock { $0.changes[key] != nil } }
 }

@@ -5,9 +5,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Content in a file.
-///
-/// It is read and checked in blocks when it is pulled.
+/// Content in a file, which is read and checked in blocks while the body is read.
 struct DiskContent: CachedContent {
     let file: CacheFile
     let layout: EntryFile.Layout
@@ -21,7 +19,7 @@ struct DiskContent: CachedContent {
         ResponseBody(source: DiskSource(self, range), length: range.count64)
     }
 
-    /// Whether bytes that begin with a block have the right checksums.
+    /// Whether the checksums of bytes that begin with this block are right.
     func isRight(_ data: Data, from block: Int) -> Bool {
         var rest = data[...]
         for checksum in checksums[block...] {
@@ -33,7 +31,6 @@ struct DiskContent: CachedContent {
         return rest.isEmpty
     }
 
-    /// Whether all of the content has the right checksums.
     var isWhole: Bool {
         stride(from: 0, to: layout.blockCount, by: Self.blocksRead).allSatisfy { block in
             (try? read(from: block)) != nil
@@ -42,7 +39,6 @@ struct DiskContent: CachedContent {
 
     private static let blocksRead = 4
 
-    /// Reads a few whole blocks.
     func read(from block: Int) throws -> Data {
         let start = Int64(block) * Int64(EntryFile.blockBytes)
         let wanted = min(Int64(Self.blocksRead * EntryFile.blockBytes), length - start)
@@ -57,7 +53,6 @@ struct DiskContent: CachedContent {
     }
 }
 
-/// A range of a file's content.
 private final class DiskSource: ResponseBodySource {
     private let content: DiskContent
     private let range: Range<Int64>

@@ -6,10 +6,8 @@ import TurnpikeSupport
 
 // Adds and removes entries (`FORMAT.md`, "packs"). Everything except look-ups needs the lock.
 extension DiskFolder {
-    /// The most variants of one key.
     private static let maxVariants = 8
 
-    /// The entry at a place; nil if the place has no entry.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
         func file(in packs: Folder?) throws -> CacheFile? {
             try packs.flatMap {
@@ -24,8 +22,8 @@ extension DiskFolder {
 
     /// Stores entries as a new file, if there is space.
     ///
-    /// If another process has removed the key's entries, the new entry is not stored, and the entry
-    /// that it should replace is removed.
+    /// If another process has removed a key's entries, the new entry is not stored, and the entry
+    /// that the new entry replaces is removed.
     func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
         var pack = pack
         try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { name, packs in
@@ -33,7 +31,6 @@ extension DiskFolder {
         }
     }
 
-    /// Stores a temporary file, which has a single entry, if there is space.
     func keep(
         _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -52,7 +49,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The entries that these should replace are out of date.
+            // The old entries of these keys are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -77,7 +74,7 @@ extension DiskFolder {
         }
     }
 
-    // Replaces the same variant, or else the oldest one if the key has too many variants.
+    // Replaces the entry of the same variant, or the oldest entry if there are too many variants.
     private func add(
         _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
     ) throws {
@@ -96,13 +93,13 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // The entry that it should replace is even older.
+            // The old entry of this key is out of date, too.
             try removeAll(entry.mark, index, &usage)
         }
     }
 
     // Frees the space of an entry that the index does not contain any more. If freeing fails, the
-    // space is freed when the file is removed.
+    // space becomes free when the file is removed.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)
@@ -119,7 +116,6 @@ extension DiskFolder {
         }
     }
 
-    /// Removes an entry, if it still exists.
     @discardableResult
     func remove(
         _ place: DiskIndex.Place, _ index: DiskIndex, _ usage: inout CacheUsage
@@ -129,13 +125,12 @@ extension DiskFolder {
         return true
     }
 
-    /// Removes all entries of a key.
     func removeAll(_ mark: UInt64, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
         for place in try index.places(mark) { try remove(place, index, &usage) }
     }
 
-    /// Replaces an entry's head, if the entry still exists.
-    /// - Returns: False if the head does not fit. Then the entry was removed.
+    // Replaces an entry's head, if the entry still exists. Returns false if the head does not fit;
+    // the entry is then removed.
     func update(
         _ old: StoredResponse, to response: StoredResponse, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -155,13 +150,12 @@ extension DiskFolder {
 
 // Counts entries, and enforces the limit (`FORMAT.md`, "room").
 extension DiskFolder {
-    /// The counted files of entries.
     struct Census {
         struct File {
             let number: UInt32
             let entries: Int
             let room: Int64
-            /// When one of its entries was last used, in seconds since 1970.
+            /// Seconds since 1970.
             let used: Int
         }
 
@@ -174,20 +168,19 @@ extension DiskFolder {
         }
     }
 
-    /// The disk space that a file of some size takes.
+    /// The disk space of a file, in whole blocks of 4096 bytes.
     static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
 
-    /// The name of a file of entries.
     static func name(_ number: UInt32) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    /// Counts the entries, and removes leftovers of ended processes, within the lock.
+    /// Counts the entries, and removes files of ended processes, within the lock.
     func census(_ index: DiskIndex) throws -> Census {
         if let folder = try foundTemporaries() {
             for name in try folder.names() {
-                // A living writer holds the lock. The next count retries a failed removal.
+                // A running writer holds the lock. The next count retries a failed removal.
                 if let file = try? CacheFile.existing(name, in: folder),
                     file.lock()
                 {
@@ -195,7 +188,7 @@ extension DiskFolder {
                 }
             }
         }
-        // A folder that cannot be listed is an error, not an empty folder.
+        // If the folder cannot be listed, the count fails instead of returning zero.
         let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
@@ -205,7 +198,7 @@ extension DiskFolder {
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))
-            // The index does not contain the file, so its entries cannot be found.
+            // The index has no entry in the file, so no look-up finds the file's entries.
             if entries == 0, (try? packs.remove(name)) != nil { continue }
             guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(
@@ -216,14 +209,14 @@ extension DiskFolder {
         return Census(files: files)
     }
 
-    /// Frees space if necessary, by removing the files that were not used for longest.
+    /// Frees space if necessary: removes the files whose last use is the longest ago.
     func makeRoom(_ bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage) throws -> Bool {
         let maxBytes = max(0, maxBytes - index.bytes)
         if usage.bytes + bytes <= maxBytes { return true }
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files
         (usage.entries, usage.bytes) = (0, 0)
-        // A tenth of the limit is freed at once, so that the next responses need no search.
+        // Frees a tenth of the limit at once, so that the next responses find free space.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
         let packs = try foundPacks()

@@ -5,11 +5,12 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The folder of a disk store, and its lock, which processes share (`FORMAT.md`, "files" and "lock").
+/// The folder of a disk store, and its lock (`FORMAT.md`, "files" and "lock").
 ///
-/// Each level is held open by its descriptor (``/TurnpikeSupport/Folder``). Links are refused, and
-/// so are files that another user owns or may write. One queue uses the folder.
-// SAFETY: one serial queue uses it. Parts that others use are static, or have their own lock.
+/// Each level is held open by its descriptor (``/TurnpikeSupport/Folder``). The folder refuses
+/// links, and files that another user owns or may write.
+// SAFETY: one serial queue uses it. Other threads use only static parts or parts with their own
+// lock.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
         let root: Folder
@@ -20,42 +21,38 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
-    // False after another process has held the lock for too long. True again after taking the lock.
+    // False after another process has held the lock for too long. Taking the lock sets the value to
+    // true again.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // The values that were last written to the lock's file.
     private var noted: CacheUsage?
     // The size and number of entries, while the lock is held for several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
-    // Another layout gets its own folder beside this one.
     private static let version = "v2"
 
-    /// Creates this process's access to the folder; nothing is opened yet.
+    /// Opens no file.
     init(directory: String, maxBytes: Int64, patience: Duration) {
         self.directory = directory
         self.maxBytes = maxBytes
         self.patience = patience
     }
 
-    /// An empty file for entries that are stored together.
     var newPack: DiskPack {
         DiskPack(maxBytes: Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))))
     }
 
-    /// Whether there is such a folder in a directory.
     static func exists(in directory: String) -> Bool {
         FileManager.default.fileExists(atPath: "\(directory)/\(version)/lock")
     }
 
     // MARK: Open files
 
-    /// The folder's index; nil until it is opened.
     var index: DiskIndex? { opened.withLock { $0?.index } }
 
-    /// The folder's index, for look-ups; nil if there is no index yet.
+    /// Returns nil if there is no index yet.
     func foundIndex() throws -> DiskIndex? {
         try opened.withLock { opened in
             if let opened { return opened.index }
@@ -70,9 +67,9 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for reading; nil if there is no folder yet.
+    /// The folder of entry files, for reading; nil if the folder does not exist.
     ///
-    /// It is searched again if another process may have removed it and made a new one.
+    /// With `again`, checks whether another process has replaced the folder.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }
@@ -83,9 +80,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for new entries.
-    ///
-    /// A missing folder is created.
+    /// The folder of entry files, for new entries; created if it is missing.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -98,7 +93,6 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of temporary files; nil if there is no such folder.
     func foundTemporaries() throws -> Folder? {
         guard let root = opened.withLock({ $0?.root }) else { return nil }
         return try Self.ifThere { () throws(FileFault) in try root.folder("tmp") }
@@ -116,7 +110,6 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: The lock
 
-    /// Changes entries, within the lock.
     func change<Value>(
         _ action: (DiskIndex, inout CacheUsage) throws -> Value
     ) throws -> (Value, CacheUsage) {
@@ -130,13 +123,13 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
-        // If noting fails, the next count corrects the size.
+        // If writing the size fails, the next count corrects the size.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(index, &usage)
         return (value, usage)
     }
 
-    /// Makes several changes while holding the lock once; without the lock, none.
+    // Makes several changes under one lock. If the lock cannot be taken, makes no change.
     func together(_ changes: (DiskIndex) throws -> Void) throws {
         _ = try change { index, usage in
             held = usage
@@ -148,20 +141,18 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before the space is used.
-    ///
-    /// So if the process is killed in between, the count is too high, not too low.
+    // Writes the size to the lock's file before the space is used. If the process is killed in
+    // between, the count is too high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
-    /// Opens the folder, and creates its missing parts.
     func open() throws {
         let (lock, _) = try locked()
         defer { lock.unlock() }
         _ = try packs()
     }
 
-    // Takes the lock, and returns it with the index. Opens the files again if the folder was
-    // removed or moved, or if a damaged index was replaced.
+    // Takes the lock. Opens the files again if the folder was removed or moved, or if a damaged
+    // index was replaced.
     private func locked() throws -> (CacheFile, DiskIndex) {
         for _ in 0..<3 {
             let (lock, opened) = try openedFolder()
@@ -175,8 +166,8 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // The process that holds the lock may have been stopped. So one change waits for the lock, and
-    // the following changes do not.
+    // The process with the lock may have been stopped. So one change waits for the lock, and the
+    // following changes do not wait.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
@@ -212,9 +203,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Creates a temporary file.
-    ///
-    /// Its lock shows other processes that its writer is alive.
+    /// Creates a temporary file, whose lock shows other processes that its writer is alive.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)
@@ -236,6 +225,6 @@ struct TemporaryEntry: Sendable {
     let name: String
     let file: CacheFile
 
-    /// Removes the file, if it has not been moved.
+    /// Does nothing if the file has been moved.
     func remove() throws { try folder.remove(name) }
 }

@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// The removals by this process, and those by other processes that its look-ups have noticed.
+/// The removals by this process, and those by other processes that look-ups have noticed.
 ///
-/// Each bucket of an index counts removals. A request is sent after a look-up. If another process
-/// has removed an entry of the bucket since then, the response is not stored.
+/// Each bucket of an index counts removals. A request follows a look-up. If another process has
+/// removed an entry of the bucket since that look-up, the response is not stored.
 struct Removals {
-    // Removals by this process: those of all keys, and those in single buckets.
+    // Removals by this process: of all keys, and in single buckets.
     private var ofAll: UInt64 = 0
     private var ofBucket: [UInt64: UInt64] = [:]
     // The removals by others at the latest look-ups. A newer look-up may overwrite an older one.
@@ -34,7 +34,7 @@ struct Removals {
 }
 
 extension DiskIndex {
-    /// Looks up a key, and notes how many removals others have made until now.
+    /// Looks up a key, and notes how many removals other processes have made until now.
     func look(_ mark: UInt64) throws -> [Place] {
         let bucket = try bucket(of: mark)
         let seen = removalsByOthers(bucket, mark)
@@ -42,7 +42,7 @@ extension DiskIndex {
         return bucket.places.filter { $0.mark == mark }
     }
 
-    /// The removals by others at a key's last look-up, or until now if that is unknown.
+    /// The removals by others at a key's last look-up, or until now if that count is unknown.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }
@@ -52,8 +52,7 @@ extension DiskIndex {
         removalsByOthers(try bucket(of: mark), mark)
     }
 
-    // The seed is included, so that removals of this index are not confused with those of an
-    // earlier index.
+    // The seed is added, so that removals in this index differ from those in an earlier index.
     func removalsByOthers(_ bucket: Bucket, _ mark: UInt64) -> UInt64 {
         bucket.removals &+ seed &- removals.withLock { $0.own(number(of: mark)) }
     }

@@ -7,18 +7,16 @@ import TurnpikeSupport
 
 /// The places of a folder's entries (`FORMAT.md`, "index").
 ///
-/// Changes are made under the folder's lock. Look-ups read without the lock. An entry contains its
-/// key and its checksum, so a look-up during a change finds the entry or nothing.
+/// The folder's lock protects changes. Look-ups read without the lock: an entry contains its key
+/// and its checksum, so a look-up during a change finds the entry or nothing.
 final class DiskIndex: Sendable {
-    /// The place of an entry.
     struct Place: Hashable, Sendable {
-        /// The number of its file, which is not 0.
+        /// The number of the file; never 0.
         let file: UInt32
         /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int
-        /// The bytes of the entry, a multiple of ``unit``; 0 if it is not read at once.
+        /// The bytes of the entry, a multiple of ``unit``; 0 if the entry is not read at once.
         let bytes: Int
-        /// The digest of its key.
         let mark: UInt64
 
         static let unit = 64
@@ -31,15 +29,12 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests.
-    ///
-    /// The seed also distinguishes this index from an earlier index.
+    /// The seed of the digests, which also distinguishes this index from an earlier index.
     let seed: UInt64
     let removals = Mutex(Removals())
 
     // MARK: Opening
 
-    /// Opens the index of a folder; nil if there is no index.
     static func existing(in folder: Folder) throws -> DiskIndex? {
         guard let file = try CacheFile.existing(name, in: folder, forWriting: true) else {
             return nil
@@ -51,14 +46,14 @@ final class DiskIndex: Sendable {
         return DiskIndex(file, buckets: opening[1], seed: opening[2])
     }
 
-    /// Opens the index of a folder, or creates an empty one, within the folder's lock.
+    /// Opens the index of a folder or creates an empty index, within the folder's lock.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // One place for about each KiB, half of a small response, so that few buckets are full.
+        // One place for each KiB: a small response has about two KiB, so few buckets are full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        // A new file, so that processes with the old one open notice that it was removed.
+        // Creates a new file, so that processes with the old file open notice its removal.
         try folder.remove(name)
         let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
@@ -80,16 +75,13 @@ final class DiskIndex: Sendable {
     var bytes: Int64 { Self.bucketsOffset + Int64(bucketCount) * Int64(Bucket.bytes) }
 
     // An index for a far higher limit would leave no space for entries. An index for a lower limit
-    // stays, so processes with different limits for one folder all use the smallest index.
+    // remains, so processes with different limits for one folder use the smallest index.
     private func leavesRoom(in maxBytes: Int64) -> Bool {
         bytes - Self.bucketsOffset - Int64(Bucket.bytes) <= maxBytes / 4
     }
 
     // MARK: Entries
 
-    /// The digest of a key.
-    ///
-    /// The entries of this folder are found by digest.
     func mark(of key: CacheKey) -> UInt64 {
         var mark = XXHash64.hash(key.method.rawValue, seed: seed)
         if let partition = key.partition { mark = XXHash64.hash(partition, seed: mark) }
@@ -110,11 +102,10 @@ final class DiskIndex: Sendable {
     /// Adds an entry's place, within the folder's lock.
     /// - Parameters:
     ///   - place: The place.
-    ///   - seen: The removals by other processes when the response was requested; nil to add it in
-    ///     any case.
+    ///   - seen: The removals by other processes when the response was requested; nil for no check.
     ///   - replaced: Returns the places of the key that the new place replaces.
-    /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket. nil if
-    ///   others have removed entries since, so nothing was added.
+    /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket; nil if
+    ///   other processes have removed entries since, so that nothing was added.
     /// - Throws: An error if the file cannot be read or written.
     func add(
         _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
@@ -130,7 +121,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes an entry's place, if it is in the index, within the folder's lock.
+    /// Removes an entry's place from the index, within the folder's lock.
     func remove(_ place: Place) throws -> Bool {
         try change(place.mark) { bucket in
             let count = bucket.places.count
@@ -139,7 +130,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes all places that are in none of some files, and counts the entries of the others.
+    /// Removes all places in other files than these, and counts the entries of each file.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         try changeAll { bucket in
@@ -151,7 +142,6 @@ final class DiskIndex: Sendable {
 
     // MARK: Buckets
 
-    /// The number of the bucket with a key's places.
     func number(of mark: UInt64) -> UInt64 { mark & (bucketCount - 1) }
 
     private func offset(_ number: UInt64) -> Int64 {
@@ -162,7 +152,6 @@ final class DiskIndex: Sendable {
         Bucket(try file.numbers(Bucket.words, at: offset(number(of: mark)))[...])
     }
 
-    /// Changes the bucket with a key's places.
     func change<Value>(
         _ mark: UInt64, _ action: (inout Bucket) throws -> Value
     ) throws -> Value {
@@ -173,7 +162,7 @@ final class DiskIndex: Sendable {
         return value
     }
 
-    /// Visits all buckets, and writes the changed ones, many at once.
+    /// Visits all buckets, and writes the changed buckets, many at once.
     func changeAll(_ action: (inout Bucket) throws -> Void) throws {
         for first in stride(from: 0, to: bucketCount, by: 256) {
             let count = Int(min(256, bucketCount - first))
@@ -190,9 +179,9 @@ final class DiskIndex: Sendable {
     }
 }
 
-/// A part of the index: 256 bytes for the places of all keys whose digests have the same ending.
+/// A part of the index: 256 bytes for the places of keys whose digests have the same ending.
 struct Bucket: Equatable {
-    /// How often entries were removed, for all processes.
+    /// How often entries of this bucket were removed, by any process.
     var removals: UInt64
     /// The places, the oldest first.
     var places: [DiskIndex.Place]

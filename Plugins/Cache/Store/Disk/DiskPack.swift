@@ -6,38 +6,32 @@ import TurnpikeSupport
 
 /// A file of entries that are stored together (`FORMAT.md`, "packs").
 struct DiskPack {
-    /// An entry, and its position in the file.
     struct Entry {
         let response: StoredResponse
-        /// The digest of its key.
         let mark: UInt64
         /// The removals by other processes at the time of the request; nil for no check.
         let removals: UInt64?
         let offset: Int
-        /// The bytes of the entry, or 0 if it is too large to be read at once.
+        /// The bytes of the entry; 0 if the entry is too large to be read at once.
         let bytes: Int
     }
 
     static let openingBytes = 64
 
-    /// The most bytes of an entry that shares a file.
-    ///
-    /// Such an entry is read at once, because the file may be removed later.
+    // The most bytes of an entry that shares a file. Such an entry is read at once, because the
+    // file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    /// The most bytes of a file that several entries share.
-    ///
-    /// The entries are all removed together.
+    // Entries that share a file are removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int
     private(set) var entries: [Entry] = []
     private var body = Self.opening(of: 0)
 
-    /// Creates an empty file; only several entries together are limited to the bytes.
+    /// `maxBytes` limits only a file with several entries.
     init(maxBytes: Int = 0) { self.maxBytes = min(maxBytes, Self.maxSharedBytes) }
 
-    /// The part before the entries.
     static func opening(of count: Int) -> RecordWriter {
         var opening = RecordWriter()
         opening.add(UInt64(count))
@@ -45,23 +39,21 @@ struct DiskPack {
         return opening
     }
 
-    /// The length of the file.
     var bytes: Int { body.bytes.count }
 
-    /// Writes the file.
     mutating func write(as name: String, in folder: Folder) throws {
         body.set(UInt64(entries.count), at: 0)
         let file = try CacheFile.new(name, in: folder)
         do {
             try file.write(body.bytes, at: 0)
         } catch {
-            // If that fails too, the file is removed when the folder is counted.
+            // If this removal fails too, the next count of the folder removes the file.
             _ = try? folder.remove(name)
             throw error
         }
     }
 
-    /// Adds an entry, unless the file would become too large to be shared.
+    /// Adds an entry, unless the file would become too large for sharing.
     mutating func add(
         _ response: StoredResponse, _ content: Data, mark: UInt64, since removals: UInt64? = nil
     ) -> Bool {

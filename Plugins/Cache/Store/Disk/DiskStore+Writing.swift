@@ -5,7 +5,6 @@ import Synchronization
 
 // Writing in the background, on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {
-    /// The number of changes that are not written yet.
     var waiting: Int { backlog.count }
 
     /// Runs an action on the queue of changes, after all changes that wait now.
@@ -13,21 +12,21 @@ extension DiskStore {
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            // Changes that are added meanwhile are not included: they might never end.
+            // Changes that are added meanwhile are not included, because they may never end.
             var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
         }
     }
 
-    /// Runs an action on the queue of changes, before the changes that wait.
+    /// Runs an action on the queue of changes, before the waiting changes.
     func besideWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in try action(self) }
     }
 
-    /// Queues an entry, unless too many bytes wait already.
+    /// Queues an entry, unless too many bytes already wait.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
         let change = DiskBacklog.Change(key: key, work: work, bytes: bytes)
         let (isTaken, start) = backlog.addEntry(change)
@@ -35,7 +34,7 @@ extension DiskStore {
         return isTaken
     }
 
-    /// Queues another change of a key's entries, which keeps some bytes in memory until it is made.
+    /// Queues another change of a key's entries, which takes `bytes` of memory until it is made.
     func change(_ key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0) {
         begin(backlog.add(change(of: key, work, holding: bytes)))
     }
@@ -53,7 +52,6 @@ extension DiskStore {
         change(key, .other(action))
     }
 
-    /// Whether the store may have an entry of a key, in the folder or in the queue.
     func mayHold(_ key: CacheKey) -> Bool {
         if backlog.holds(key) { return true }
         guard let index = folder.index, let places = try? index.places(index.mark(of: key)) else {
@@ -62,7 +60,7 @@ extension DiskStore {
         return !places.isEmpty
     }
 
-    // Keeps the store alive until its queue is written.
+    // The task keeps the store alive until the queue is written.
     private func begin(_ start: DiskBacklog.Start?) {
         guard let start else { return }
         if start.isNow {
@@ -72,7 +70,7 @@ extension DiskStore {
         }
     }
 
-    // Writes the changes that wait now, or their rest. Other jobs of the queue run in between.
+    // Writes the waiting changes. Other jobs of the queue run after each batch of changes.
     private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
         guard let due = backlog.due(start) else { return }
         let left = min(due, rest)
@@ -104,8 +102,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Returns the keys whose changes failed. The old entries of these keys must not be found,
-    // because they should have been removed or replaced.
+    // Returns the keys whose changes failed. Look-ups must not find the old entries of these keys,
+    // which should have been removed or replaced.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -116,7 +114,7 @@ extension DiskStore {
                 failed += keys
             }
         }
-        // Entries that will share a file, which is written before any other change.
+        // Entries that share a file, which is written before any other change.
         var pack = folder.newPack
         func keep() {
             let gathered = pack
@@ -148,18 +146,16 @@ extension DiskStore {
         return failed
     }
 
-    // Removes a key's entries, on the queue of changes.
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // If that fails, the entry is removed anyway. Then other processes may store the
-            // response that they have read.
+            // If the removal cannot be counted, the entry is removed anyway. Other processes may
+            // then store a response that they requested before the removal.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)
         }
     }
 
-    /// Changes entries, on the queue of changes.
     func change<Value>(
         _ action: (DiskIndex, inout CacheUsage) throws -> Value
     ) throws -> Value {

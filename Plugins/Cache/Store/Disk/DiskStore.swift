@@ -6,42 +6,41 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Responses that are stored at about the same time share a file of mode 0600, and an index has the
-/// place of each. An entry has checksums of all its parts, and can be found when it is complete.
-/// Damaged entries are removed. A damaged index, or one of another version, empties the folder.
-/// Nothing is synchronised with the disk. If a loss of power damages entries, their checksums fail.
-/// The files contain URLs, but no credentials. Only the owner may read them.
+/// Responses that are stored at about the same time share a file of mode 0600. An index has the
+/// place of each response. Each part of an entry has a checksum, and look-ups find only complete
+/// entries. Damaged entries are removed. A damaged index, or one of another version, empties the
+/// folder. Nothing is synchronised with the disk: if a loss of power damages entries, their
+/// checksums fail. The files contain URLs, but no credentials. Only the owner may read the files.
 ///
-/// The folder must belong to this user or to the superuser. Nobody else may be able to write to it,
-/// unless it is sticky as `/tmp` is. The same holds for everything in it, and links in it are
-/// refused. Otherwise the folder is not used: calls continue without it, and a note, at most once a
-/// minute, names the folder and the reason.
+/// The folder must belong to this user or to the superuser. Nobody else may write to the folder,
+/// unless it is sticky as `/tmp` is. The same holds for the files in the folder, and links are
+/// refused. Otherwise calls continue without the folder, and a log entry, at most once a minute,
+/// names the folder and the reason.
 ///
-/// The folder takes at most `maxBytes`, whatever the number of processes. Of that, the index takes
-/// at most a thirtieth and 512 bytes. Content that is being written is not included. To free space,
-/// the files that were not used for longest are removed. If the limit is lowered so far that the
-/// index takes more than a quarter of it, the folder is emptied.
+/// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
+/// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the
+/// store removes the files whose last use is the longest ago. If a lower limit makes the index
+/// larger than a quarter of the limit, the folder is emptied.
 ///
-/// A committed entry is found at once and written in the background: up to a tenth of a second
-/// later, or by ``flush()``, as in the client's `shutdown(grace:)`. A killed process loses what it
-/// has not written, and the next process removes its unfinished files. Content of up to 256 KiB
-/// stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new responses
-/// are not stored. A removal is never lost if the disk works. A removal cancels earlier entries
-/// that this process is still storing. It also cancels look-ups and entries that other processes
-/// began before the removal was written.
+/// Look-ups find a committed entry at once. The entry is written in the background within a tenth
+/// of a second, or by ``flush()``, as in the client's `shutdown(grace:)`. If a process is killed,
+/// its unwritten entries are lost, and the next process removes its unfinished files. Content of up
+/// to 256 KiB stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new
+/// responses are not stored. If the disk works, no removal is lost. A removal cancels earlier
+/// entries that this process is still storing, and look-ups and entries that other processes began
+/// before the removal was written.
 ///
-/// Nothing is opened before the first call. The store has its own queues for reading and writing
-/// files. If a write failed, the next look-up throws its error. Another process may keep the
-/// folder's lock, for instance because it was stopped. Then one change waits for five seconds, and
-/// later changes fail at once until the lock can be taken again.
+/// Nothing is opened before the first call. The store has its own queues for reading and writing.
+/// If a write failed, the next look-up throws the error. If another process holds the folder's
+/// lock, for instance because that process was stopped, one change waits for five seconds. Later
+/// changes then fail at once until the lock is free.
 public final class DiskStore: CacheStore {
-    /// Whether entries can be stored in the folder, as far as known.
     enum Opening {
         case untried
         case open
         /// Entries could not be stored. The next writer tries again.
         case failed(any Error)
-        /// One writer tries again. During that time, the other writers fail with the last error.
+        /// One writer tries again. Meanwhile, the other writers fail with the last error.
         case retrying(any Error)
     }
 
@@ -73,7 +72,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Creates a store that writes after a delay, or without one on a flush or if much waits.
+    /// Writes after `delay`, or earlier on a flush or with a long queue; nil waits for these.
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
@@ -89,7 +88,7 @@ public final class DiskStore: CacheStore {
     /// Whether there is a cache in a folder.
     public static func exists(in directory: String) -> Bool { DiskFolder.exists(in: directory) }
 
-    /// Twice a buffer of 256 KiB in memory, and on disk the most bytes of an entry.
+    /// Two buffers of 256 KiB in memory, and on disk the most bytes of an entry.
     public var entryBounds: CacheEntryBounds? {
         CacheEntryBounds(memory: 512 << 10, disk: maxEntryBytes)
     }
@@ -148,13 +147,14 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // If the removal is hidden, look-ups of the key wait for it. Else they find the entry again.
+    // If `isHidden`, look-ups of the key wait for the removal. Otherwise look-ups find the entry
+    // again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // The file may have been removed, or read while its head was being written.
+                // The file may be gone, or the look-up may have read a head that was being written.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
@@ -169,8 +169,7 @@ public final class DiskStore: CacheStore {
 
     // MARK: Changing
 
-    /// Begins to store a response; nil if its content is too large for an entry, or if too many
-    /// bytes wait to be written.
+    /// Begins to store a response; nil if its content is too large, or if too many bytes wait.
     /// - Throws: The reason if the folder cannot be used.
     public func writer(
         for response: StoredResponse, length: Int64?
@@ -183,8 +182,8 @@ public final class DiskStore: CacheStore {
             removals: try index.removalsSeen(index.mark(of: response.key)))
     }
 
-    // Opens the folder before its first change, so that removals by others are known from then on.
-    // After a fault, one writer at a time tries again, so no queue builds up.
+    // Opens the folder before its first change, so that removals by others are noticed from then
+    // on. After an error, one writer at a time tries again, so that no queue builds up.
     private func open() async throws {
         let mayTry = try state.withLock { state in
             switch state.opening {
@@ -206,9 +205,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// Notes an error of a write.
-    ///
-    /// The next look-up throws it.
+    /// Notes the error of a write, which the next look-up throws.
     func failed(_ error: any Error) {
         state.withLock { state in
             state.fault = error
@@ -224,7 +221,7 @@ public final class DiskStore: CacheStore {
             try store.change { index, usage in
                 let folder = store.folder
                 let isDone = try folder.update(entry.response, to: response, index, &usage)
-                // The new head does not fit in the place of the old one.
+                // The new head is too long for the place of the old head.
                 guard !isDone, let data else { return }
                 var pack = DiskPack()
                 _ = pack.add(response, data, mark: index.mark(of: response.key))
@@ -235,7 +232,8 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused. If too many bytes wait, they wait for the disk.
+    // New heads and removals cannot be refused. If too many bytes wait, these changes wait for the
+    // disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
@@ -251,7 +249,7 @@ public final class DiskStore: CacheStore {
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { index, usage in
-                // A failure is ignored, as in `removeEntries`.
+                // An error is ignored, as in `removeEntries`.
                 try? index.noteRemovals()
                 var count = 0
                 for place in try index.places() {
@@ -279,7 +277,7 @@ public final class DiskStore: CacheStore {
     /// How much the folder contains, after the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all committed entries were written or could not be written.
+    /// Returns when each committed entry was written or could not be written.
     ///
     /// After a failure, the next look-up throws the error.
     public func flush() async { try? await onWrites { _ in } }

@@ -16,16 +16,14 @@ final class DiskWriter: CacheWriter {
 
     private enum State {
         case open(Content)
-        /// The content is too large for an entry.
         case tooLarge
-        /// The writing was committed or abandoned.
         case ended
     }
 
     private let store: DiskStore
     private let response: StoredResponse
     private let maxBytes: Int64
-    // The removals by other processes when the response was requested.
+    // The count of removals by other processes at the time of the request.
     private let removals: UInt64
     private let state = Mutex(State.open(Content()))
 
@@ -52,11 +50,11 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    // Changes the collected content. Returns nil, and changes nothing, if the writing has ended.
+    // Changes the collected content. If writing has ended, returns nil and changes nothing.
     private func change(_ action: (inout Content) -> Void) -> Content? {
         state.withLock { state in
             guard case .open(var content) = state else { return nil }
-            // The state releases the buffer, because otherwise it would be copied.
+            // The state must not share the buffer, because changing a shared buffer would copy it.
             state = .ended
             action(&content)
             state = .open(content)
@@ -69,8 +67,8 @@ final class DiskWriter: CacheWriter {
         guard case .open(let content) = state.withLock({ $0 }) else { return }
         let count = content.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
         let blocks = content.buffer.prefix(count)
-        // Within the folder's lock, because another process must not remove the file as a leftover
-        // before the file has its own lock.
+        // Uses the folder's lock, because another process must not remove the file as a leftover
+        // before this process holds the file's own lock.
         let temporary =
             try content.temporary ?? store.change { _, _ in try store.folder.temporary() }
         do {
@@ -93,7 +91,7 @@ final class DiskWriter: CacheWriter {
     func commit() async throws {
         switch end(as: .ended) {
         case .ended: return
-        // The existing content differs from the new content.
+        // The old entry is out of date, because the new content differs.
         case .tooLarge: try await store.remove(response.key)
         case .open(var content):
             content.buffer = content.buffer.exact
@@ -112,8 +110,8 @@ final class DiskWriter: CacheWriter {
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // Removing has no effect if the file was moved. A file that remains is removed at the
-            // next count.
+            // If the file was moved, there is nothing to remove. If the removal fails, the next
+            // count repeats it.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(
@@ -126,7 +124,7 @@ final class DiskWriter: CacheWriter {
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard try index.removalsByOthers(mark) == removals else {
-                    // The entry that it should replace is even older.
+                    // The old entry of this key is out of date, too.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)
@@ -137,7 +135,7 @@ final class DiskWriter: CacheWriter {
 
     func abandon() { drop(end(as: .ended)) }
 
-    // Ends the writing, and returns the state before.
+    // Ends the writing, and returns the old state.
     private func end(as end: State) -> State {
         state.withLock { state in
             defer { if case .open = state { state = end } else { state = .ended } }

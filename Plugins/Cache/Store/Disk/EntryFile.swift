@@ -9,12 +9,10 @@ struct EntryFile {
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    // 4: earlier versions had other rules for who may get an entry.
+    // Version 4; earlier versions had other rules for the callers who may get an entry.
     private static let version: UInt32 = 4
 
-    /// The positions of an entry's parts.
     struct Layout: Sendable {
-        /// The position in the file where the entry begins.
         let start: Int64
         let slotBytes: Int
         let length: Int64
@@ -23,9 +21,7 @@ struct EntryFile {
         var contentOffset: Int64 { start + Int64(headBytes) }
         var blockCount: Int { Int((length + Int64(blockBytes) - 1) / Int64(blockBytes)) }
         var tableOffset: Int64 { contentOffset + length }
-        /// The position in the file where the entry ends.
         var end: Int64 { tableOffset + Int64(8 * blockCount) }
-        /// The position in the entry where a slot begins.
         func slotOffset(_ slot: Int) -> Int { EntryFile.openingBytes + slot * slotBytes }
     }
 
@@ -34,7 +30,7 @@ struct EntryFile {
     let response: StoredResponse
     let sequence: UInt64
     let slot: Int
-    // The first bytes of a large entry; all bytes of a small one.
+    // The first bytes of a large entry; all bytes of a small entry.
     private let beginning: Data
     private let used: Int
 
@@ -91,9 +87,9 @@ struct EntryFile {
 
     // MARK: Content
 
-    /// The content; nil if it is damaged.
+    /// The content; nil if the content is damaged.
     ///
-    /// A small entry is read and checked at once, a large one when it is pulled.
+    /// A small entry is read and checked at once, a large entry while its body is read.
     func content(_ read: DispatchQueue, onDamage: @escaping @Sendable () -> Void) throws -> (
         any CachedContent
     )? {
@@ -118,17 +114,14 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// The precision of a file's last use, in seconds.
+    /// The precision of a file's time of last use, in seconds.
     static let useInterval = 60
 
-    /// Notes that the file was used.
-    ///
-    /// If that fails, the file is removed earlier.
+    // If this update fails, the file is removed earlier than other files.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
 
-    /// Adds the part before the content.
     static func addHead(
         of response: StoredResponse, length: Int64, to writer: inout RecordWriter
     ) -> Layout {
@@ -156,7 +149,7 @@ struct EntryFile {
         return slot.bytes + record.bytes
     }
 
-    // The length of a slot with space to grow a little. Most new heads differ only in dates.
+    // The length of a slot, with space to grow: most new heads differ only in dates.
     private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
 
     static func checksums(_ content: Data) -> [UInt64] {
@@ -165,7 +158,7 @@ struct EntryFile {
         }
     }
 
-    /// Replaces the head, if there is space for it.
+    /// Replaces the head; returns false if there is not enough space.
     func replace(with response: StoredResponse) throws -> Bool {
         let new = Self.slot(response, sequence: sequence + 1)
         guard new.count <= layout.slotBytes else { return false }

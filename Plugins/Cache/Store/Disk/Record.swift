@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// Writes numbers and texts as bytes: the lowest byte first, texts after their length.
+/// Writes numbers and texts as bytes: little-endian numbers, and texts after their length.
 struct RecordWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -27,7 +27,7 @@ struct RecordWriter {
         bytes.append(contentsOf: repeatElement(0, count: count))
     }
 
-    /// Overwrites eight zeros, which were added before, with a number.
+    /// Replaces eight zeros at a position with a number.
     mutating func set(_ number: UInt64, at position: Int) {
         unsafe withUnsafeBytes(of: number.littleEndian) { number in
             unsafe bytes.replaceSubrange(position..<(position + 8), with: number)
@@ -37,9 +37,7 @@ struct RecordWriter {
     mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
 }
 
-/// Reads the output of a ``RecordWriter``.
-///
-/// A value after the end of the bytes is nil.
+/// Reads the output of a ``RecordWriter``; a value after the end of the bytes is nil.
 struct RecordReader {
     private let bytes: Data
     private var place = 0
@@ -74,7 +72,6 @@ struct RecordReader {
 }
 
 extension StoredResponse {
-    /// Writes the response as bytes.
     func write(_ writer: inout RecordWriter) {
         let (key, fields, head) = (key, variant.fields, head)
         writer.add(key.method.rawValue)

@@ -3,13 +3,12 @@
 import Foundation
 import TurnpikeSupport
 
-/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1): the checksums of the files, and the
-/// digests of keys.
+/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1).
 ///
-/// The checksum detects changes by a disk or an incomplete write. It does not protect against
-/// forgery, because a process that can write to the folder can write anything. The system has no
-/// suitable function. The CRC-32 of zlib has too few bits for digests of keys, and takes 19 µs for
-/// 64 KiB instead of 6.
+/// The checksums detect changes by a disk or an incomplete write. The checksums do not protect
+/// against forgery, because a process that can write to the folder can write anything. The system
+/// has no suitable function: the CRC-32 of zlib has too few bits for digests of keys, and takes 19
+/// µs for 64 KiB instead of 6 µs.
 enum XXHash64 {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
@@ -23,7 +22,7 @@ enum XXHash64 {
 
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 { unsafe hash(bytes, seed: 0) }
 
-    /// The checksum of numbers with their lowest byte first.
+    /// The checksum of numbers as little-endian bytes.
     static func hash(_ numbers: some Sequence<UInt64>) -> UInt64 {
         unsafe numbers.map(\.littleEndian).withUnsafeBytes { unsafe hash($0, seed: 0) }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Swift sees of libcurl: a library that is loaded at run time, a loop, and transfers in it.
+// Swift's interface to libcurl: a library that is loaded at run time, a loop, and transfers in the loop.
 //
 // libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
-// The loop then returns each transfer that has news, and Swift decides about it.
+// The loop then returns each transfer that has news, and Swift decides about the transfer.
 //
-// One thread at a time may use a loop and its transfers. A function that any thread may call at any time says so.
+// One thread at a time may use a loop and its transfers. Functions that any thread may call have a comment about this.
 
 #pragma once
 
@@ -13,37 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The library.
-
-/// 7.80 is the first version with a callback before each send of a request.
+/// libcurl 7.80 is the first version with a callback before each send of a request.
 enum { TPC_OLDEST = 0x075000 };
 typedef struct tpc_library tpc_library;
-/// Bits of the features.
 enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
-/// Loads libcurl from a file, or returns the same library again. Returns NULL if the library is older, or does not have all of the
-/// features; then `tpc_load_reason` is the failure as a text of this thread.
+/// Loads libcurl from a file, or returns the same library again. If the library is too old or lacks a feature, returns NULL;
+/// `tpc_load_reason` then returns the reason for this thread.
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features);
 const char *tpc_load_reason(void);
-/// Returns the version as 0xMMmmpp.
+/// The version as 0xMMmmpp.
 unsigned tpc_version(const tpc_library *library);
 const char *tpc_version_text(const tpc_library *library);
 const char *tpc_tls_text(const tpc_library *library);
-/// Returns the features of libcurl as TPC_HAS_… bits.
+/// TPC_HAS_… bits.
 int tpc_features(const tpc_library *library);
 /// Returns whether libcurl uses OpenSSL, and reports about each TLS connection what the table of HTTP/2 needs.
 bool tpc_has_openssl(const tpc_library *library);
 
 // PEM, read by the OpenSSL that libcurl uses.
 
-/// Returns whether PEM can be read.
 bool tpc_pem_can_read(const tpc_library *library);
 /// Returns whether bytes are certificates, all of them complete.
 bool tpc_pem_has_certificates(const tpc_library *library, const void *bytes, size_t count);
 /// Returns whether bytes are certificates, and other bytes are the private key of the first certificate.
 bool tpc_pem_fits(const tpc_library *library, const void *certificate, size_t certificate_count, const void *key,
                   size_t key_count, const char *password);
-
-// The loop.
 
 typedef struct tpc_loop tpc_loop;
 typedef struct tpc_transfer tpc_transfer;
@@ -55,37 +49,37 @@ typedef struct tpc_limits {
     long streams;
     /// How long a connection may be unused, in milliseconds, and the longest time of one `tpc_loop_poll`, in nanoseconds.
     int64_t unused_time, busy_polling;
-    /// Whether handles share their TLS sessions: needed if each handle serves only one transfer and then forgets its own.
+    /// Whether handles share their TLS sessions, as needed if each handle serves only one transfer.
     bool shares_sessions;
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits);
-/// Closes all connections. All transfers must have been freed, and no thread may wait. Later wakeups have no effect.
+/// Closes all connections. All transfers must have been freed, and no thread may wait. Later wake-ups have no effect.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
-/// Frees what a loop waits with: its descriptors and its notes on sockets. libcurl keeps its connections. No thread may wait now
-/// or later.
+/// Frees the descriptors with which a loop waits, and its notes on sockets. libcurl keeps its connections. No thread may wait
+/// now or later.
 void tpc_loop_end_waiting(tpc_loop *loop);
-/// Runs a function on a new thread, which nobody joins, and returns whether there is one.
+/// Runs a function on a new thread, which no thread joins. Returns false if there is no thread.
 bool tpc_start_thread(size_t stack, void *(*run)(void *), void *context);
-/// Makes the current thread the one that waits, and gives it a name of at most 15 bytes.
+/// Makes the current thread the one that waits, and gives the thread a name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
 /// Returns whether the current thread is the one that waits. Any thread may call it at any time.
 bool tpc_loop_is_here(tpc_loop *loop);
 
 /// Ends a wait. Any thread may call it at any time.
 void tpc_loop_wakeup(tpc_loop *loop);
-/// Waits for sockets, a wakeup or the timeout (-1 for none). No other thread may poll the loop in the meantime.
+/// Waits for sockets, a wake-up or the timeout (-1 for none). No other thread may poll the loop in the meantime.
 void tpc_loop_wait(tpc_loop *loop, int milliseconds);
-/// Waits only for a wakeup or the timeout, while other threads may poll the sockets.
+/// Waits only for a wake-up or the timeout, while other threads may poll the sockets.
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
-/// Polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl act on the events. Call it within an
-/// iteration. Returns false if there were no events. On a thread that belongs to another loop, the function does not poll.
+/// Within an iteration, polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl handle the events.
+/// Returns false if there were no events. On a thread that belongs to another loop, the function does not poll.
 bool tpc_loop_poll(tpc_loop *loop);
-/// Returns whether recent polls have paid off, so that another one probably will.
+/// Returns whether recent polls have paid off, so that another poll probably pays off.
 bool tpc_loop_may_poll(tpc_loop *loop);
-/// Ends the current poll, or the next one. Any thread may call it at any time.
+/// Ends the current poll, or the next poll. Any thread may call it at any time.
 void tpc_loop_interrupt_poll(tpc_loop *loop);
 /// Cancels an interrupt that no poll has used.
 void tpc_loop_clear_interrupt(tpc_loop *loop);
@@ -95,24 +89,21 @@ bool tpc_loop_is_idle(tpc_loop *loop);
 /// Begins an iteration on this thread. No other thread may use the loop until the iteration ends.
 void tpc_loop_begin_iteration(tpc_loop *loop);
 void tpc_loop_end_iteration(tpc_loop *loop);
-/// Lets libcurl act on the events that the last wait found.
+/// Lets libcurl handle the events of the last wait.
 void tpc_loop_act(tpc_loop *loop);
-/// Lets libcurl act on timers that are due.
 void tpc_loop_run_timers(tpc_loop *loop);
-/// Returns whether, since the last call, an address refused a connection and libcurl waits for a timer before it tries the next
-/// address of the host (7.88 to 8.3). Then `tpc_transfer_nudge` makes a connecting transfer continue.
+/// Returns whether an address has refused a connection since the last call, and libcurl waits for a timer before it tries the
+/// next address of the host (7.88 to 8.3). Then `tpc_transfer_nudge` makes a connecting transfer continue.
 bool tpc_loop_take_refusal(tpc_loop *loop);
-/// Returns when the next timer is due, in milliseconds of `tpc_loop_now`; INT64_MAX for never.
+/// The time of the next timer, in milliseconds of `tpc_loop_now`; INT64_MAX for never.
 int64_t tpc_loop_due(tpc_loop *loop);
 int64_t tpc_loop_now(void);
-/// Returns the milliseconds until a time of `tpc_loop_now`; -1 for never.
+/// The milliseconds until a time of `tpc_loop_now`; -1 for never.
 int tpc_loop_timeout(int64_t due);
 /// Returns the next transfer that has news, or NULL. A transfer is returned again only after it has more news.
 tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 
-// The connections of a loop.
-
-/// Receives what happens to the connections of a loop, within its iterations. The argument `transfer` is the transfer's owner.
+/// Receives the events of a loop's connections, within iterations. The argument `transfer` is the transfer's owner.
 typedef struct tpc_pool_watcher {
     /// The first argument of the functions; NULL if there is no watcher.
     void *watcher;
@@ -122,17 +113,14 @@ typedef struct tpc_pool_watcher {
     void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port);
     /// libcurl waits for the Unix socket on which a request was sent.
     void (*waiting)(void *watcher, void *transfer, int descriptor);
-    /// A transfer has ended, or was abandoned.
     void (*ended)(void *watcher, void *transfer);
     void (*closed)(void *watcher, int descriptor);
 } tpc_pool_watcher;
 
-/// Sets the watcher. Call it before the loop has a transfer.
+/// Call this function before the loop has a transfer.
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher);
-/// Returns the local port of a socket; 0 for a Unix socket, or if it is unknown.
+/// Returns the local port of a socket; 0 for a Unix socket, or if unknown.
 int tpc_local_port(int descriptor);
-
-// A transfer: an easy handle of libcurl, and the bytes that have come for it.
 
 /// Copies at most `room` bytes of content. Returns their number, 0 at the end, or one of the following values.
 enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
@@ -148,28 +136,26 @@ typedef struct tpc_buffer {
     size_t count, capacity;
 } tpc_buffer;
 
-/// Which part of the response comes next.
+/// The next part of the response.
 typedef enum tpc_phase {
     TPC_PHASE_HEAD,
     /// The final head is complete.
     TPC_PHASE_BODY,
-    /// A line of the trailer section has come.
+    /// A line of the trailer section has arrived.
     TPC_PHASE_TRAILERS,
 } tpc_phase;
 
 /// The cause of a failure, if more is known than libcurl's code.
 typedef enum tpc_cause {
     TPC_CAUSE_NONE,
-    /// The header or trailer section is larger than the limit.
     TPC_CAUSE_TOO_LARGE,
-    /// libcurl would have sent the request again after the head, so it drops the content of the response.
+    /// libcurl would have sent the request again after the head, so libcurl drops the content of the response.
     TPC_CAUSE_SKIPPED,
-    /// The process has no descriptors left.
     TPC_CAUSE_NO_DESCRIPTORS,
-    /// The server has certainly not acted on the last send (RFC 9113 §8.7), or nothing was sent because the connection had ended or
-    /// had bytes that no request asked for.
+    /// The server has certainly not acted on the last send (RFC 9113 §8.7), or nothing was sent because the connection had
+    /// ended or had unrequested bytes.
     TPC_CAUSE_REFUSED,
-    /// The request's rule has refused each address that a connection could go to.
+    /// The request's rule has refused each address of the host.
     TPC_CAUSE_ADDRESS,
     /// A reused connection ended under the request, before a byte of a response. libcurl may not have ended the transfer yet.
     TPC_CAUSE_LOST,
@@ -179,22 +165,19 @@ typedef enum tpc_cause {
 
 /// Bits of `paused`, with libcurl's values.
 enum { TPC_PAUSE_RECEIVING = 1, TPC_PAUSE_SENDING = 4 };
-/// The result of a transfer that has not ended.
 enum { TPC_RUNNING = -1 };
 
 struct tpc_transfer {
-    /// The argument of the callbacks.
     void *owner;
-    /// Memory that libcurl refers to. The end of the transfer does not free it.
+    /// Memory that libcurl refers to. The end of the transfer does not free this memory.
     void *trust;
     tpc_phase phase;
-    /// The status of the final head.
     int status;
     /// The lines of the final head as received, unread content, and the trailer lines so far.
     tpc_buffer head, body, trailers;
-    /// How much content has come in all.
+    /// How much content has arrived in total.
     int64_t received;
-    /// TPC_PAUSE_… bits: the directions that are paused.
+    /// TPC_PAUSE_… bits.
     int paused;
     /// libcurl's code when the transfer has ended, TPC_RUNNING before.
     int result;
@@ -205,7 +188,7 @@ struct tpc_transfer {
     bool is_reused;
     /// Whether the connection of the last send is known to use HTTP/2.
     bool is_http2;
-    /// Whether that connection uses HTTP/3.
+    /// Whether the connection of the last send uses HTTP/3.
     bool is_http3;
     char error[256];
 };
@@ -214,14 +197,13 @@ struct tpc_transfer {
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge);
 void tpc_transfer_free(tpc_transfer *transfer);
 
-/// The options of libcurl that a configuration may set.
 enum {
     TPC_HTTP_VERSION = 84,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
-    /// How long the addresses of a name are kept, in seconds.
+    /// How long libcurl keeps the addresses of a name, in seconds.
     TPC_DNS_CACHE_TIMEOUT = 92,
-    /// Whether the addresses of a name are tried in a random order.
+    /// Whether libcurl tries the addresses of a name in random order.
     TPC_DNS_SHUFFLE_ADDRESSES = 275,
     /// The age in seconds from which a connection is not used again.
     TPC_MAX_LIFETIME_CONNECTION = 314,
@@ -246,12 +228,12 @@ enum {
 };
 enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_HTTP_3 = 30, TPC_HTTP_3_ONLY = 31, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 
-// Each returns libcurl's code, 0 for success. Texts are copied.
+// Each function returns libcurl's code, 0 for success. Texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
 /// Without `copies`, the bytes must stay valid until other bytes are set or the transfer is freed.
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies);
-/// Sets the URLs of the proxies for http and https; NULL for none.
+/// NULL for no proxy.
 int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https);
 /// Sets the addresses of hosts, in lines that end with NUL.
 int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count);
@@ -259,24 +241,21 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count);
 /// What libcurl does besides sending the head of a request.
 typedef enum tpc_exchange { TPC_EXCHANGE_PLAIN, TPC_EXCHANGE_HEAD, TPC_EXCHANGE_UPLOAD } tpc_exchange;
 
-/// Bits of `traits`.
 enum {
-    /// The request uses a new connection.
     TPC_FRESH = 1,
-    /// The request's connection uses TLS.
     TPC_SECURE = 2,
-    /// Other transfers wait until this one has a connection, which they may share. It has news when its request is about to be
-    /// sent.
+    /// Other transfers wait until this transfer has a connection that they may share. The transfer has news when its request is
+    /// about to be sent.
     TPC_SHARED = 4,
-    /// Trailer lines follow the content; the content's length must not be set. Afterwards the transfer cannot be used again.
+    /// Trailer lines follow the content, whose length must not be set. Afterwards the transfer cannot be used again.
     TPC_TRAILERS = 8,
-    /// `tpc_judge` is called for each address of its connection.
+    /// libcurl calls `tpc_judge` for each address of the connection.
     TPC_JUDGED = 16,
     /// The request uses no proxy, whatever the configuration says.
     TPC_DIRECT = 32,
     /// The request uses the proxy, even if the configuration has an exception for its host.
     TPC_PROXIED = 64,
-    /// Its connection goes elsewhere (`connect_to`, `unix_socket`), or it is TPC_PROXIED.
+    /// The connection goes elsewhere (`connect_to`, `unix_socket`), or the request is TPC_PROXIED.
     TPC_ROUTED = 128,
 };
 
@@ -291,21 +270,21 @@ typedef struct tpc_request {
     int traits;
     /// -1 if the length is unknown.
     int64_t content_length;
-    /// Field lines; each ends with NUL.
+    /// Each field line ends with NUL.
     const char *fields;
     size_t fields_count;
-    /// A version of HTTP for this request only; 0 for the configured one.
+    /// A version of HTTP for this request only; 0 for the configured version.
     int version;
-    /// Where the connection goes instead of the URL's host: libcurl's text for all hosts (`::HOST:PORT`), or the path of a Unix
-    /// socket. At most one is set.
+    /// The endpoint of the connection instead of the URL's host: libcurl's text for all hosts (`::HOST:PORT`), or the path of a
+    /// Unix socket. At most one is set.
     const char *connect_to, *unix_socket;
-    /// A number that separates the connections to that place from others of the same host; 0 separates none. See request.c.
+    /// A number that separates the connections to that endpoint from others of the same host; 0 separates none. See request.c.
     unsigned scope;
 } tpc_request;
 
 /// Adds a transfer to its loop. Returns libcurl's code, 0 for success.
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
-/// Removes a transfer from its loop, and prepares it for another request.
+/// Removes a transfer from its loop, and prepares the transfer for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
 /// Moves the bytes out of a buffer of the transfer; free them with `tpc_free`. Returns NULL if there are none.
 void *tpc_buffer_take(tpc_buffer *buffer, size_t *count);
@@ -321,32 +300,29 @@ void tpc_transfer_nudge(tpc_transfer *transfer);
 int tpc_upgrade_prepare(tpc_transfer *transfer);
 /// Returns a descriptor that becomes readable when the sockets of a loop have events.
 int tpc_loop_descriptor(const tpc_loop *loop);
-/// Makes a loop wait once for a descriptor, until it can be read from (1), or written to (2). Any thread may call it, also while another
-/// waits. Returns whether it will be waited for; closing the descriptor ends the wait.
+/// Makes a loop wait once for a descriptor, until it is readable (1) or writable (2). Any thread may call it, also while
+/// another thread waits. Returns false if the loop cannot wait. Closing the descriptor ends the wait.
 bool tpc_loop_wait_once(tpc_loop *loop, int descriptor, int sides);
-/// Returns a descriptor that the last wait has found, and its ready sides, both if it failed; -1 behind the last one.
+/// Returns a descriptor that the last wait has found, and its ready sides (both after a failure); -1 behind the last one.
 int tpc_loop_found(const tpc_loop *loop, int index, int *sides);
-/// Returns the socket of a transfer that has connected; -1 if it has gone.
+/// Returns the socket of a transfer that has connected; -1 if the socket was closed.
 int tpc_upgrade_socket(tpc_transfer *transfer);
 /// Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
 long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room);
-/// Returns the number of bytes taken, or a TPC_READ_… value. After TPC_READ_WAIT, the same bytes must be passed again, at the
-/// same address.
+/// Returns the number of bytes taken, or a TPC_READ_… value. After TPC_READ_WAIT, pass the same bytes again, at the same
+/// address.
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count);
 /// Ends the sending side of a connection without TLS.
 void tpc_upgrade_finish(tpc_transfer *transfer);
 
 /// Any thread may call it.
 void tpc_free(void *memory);
-/// Returns the pages of unused memory to the system.
 void tpc_trim(void);
-/// Returns the size of the memory in use that malloc's statistics do not count.
+/// Returns the number of bytes in use that malloc's statistics do not count.
 size_t tpc_blocks_bytes(void);
 
-/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If it is unknown, returns
-/// false.
+/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify; false if unknown.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
-/// Returns libcurl's text for one of its codes.
 const char *tpc_error_text(tpc_transfer *transfer, int code);
 /// Returns the content length that the head announces; -1 for none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
@@ -359,13 +335,12 @@ typedef struct tpc_times {
     const char *peer;
 } tpc_times;
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
-/// Returns how many connections were made for the transfer.
 long tpc_transfer_connects(tpc_transfer *transfer);
-/// Returns whether the limits of connections had a place for the transfer, so that it began to connect.
+/// Returns whether the transfer got a place within the limits of connections, so that it began to connect.
 bool tpc_transfer_had_place(tpc_transfer *transfer);
 /// Returns the status of the last response to CONNECT; 0 for none.
 long tpc_transfer_connect_status(tpc_transfer *transfer);
-/// Returns a number for the connection of the last send, unique among the open connections; 0 if it is unknown.
+/// Returns a number for the connection of the last send, unique among the open connections; 0 if unknown.
 int tpc_transfer_connection(tpc_transfer *transfer);
 /// Returns whether the server has announced the end of the connection of the last send (GOAWAY, RFC 9113 §6.8).
 bool tpc_transfer_has_goaway(const tpc_transfer *transfer);
