@@ -45,7 +45,7 @@ extension Cooldowns {
     ///   - shared: The state of the replicas.
     ///   - longest: The longest cool-down. If a server asks for more, it is shortened.
     ///   - key: The account or tenant of a request that shares a cool-down, besides its origin
-    ///     (``/TurnpikeTraffic/Cooldowns/init(sharing:longest:key:)``).
+    ///     (``/TurnpikeMiddleware/Cooldowns/init(sharing:longest:key:)``).
     public convenience init(
         shared: SharedState, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil

@@ -75,13 +75,13 @@ struct ReadingTests {
     @Test("Two gates of one name have scopes of their own")
     func twice() throws {
         let reader = config([
-            "gates": names("rateLimit/burst", "rateLimit"),
-            "gate.burst.perSecond": 5, "gate.rateLimit.perSecond": 50,
+            "gates": names("attemptTimeout/long", "attemptTimeout"),
+            "gate.long.seconds": 50, "gate.attemptTimeout.seconds": 5,
         ])
         let file = try JSONValue(
             parsing: """
-                {"stack": [{"use": "rateLimit", "perSecond": 5, "id": "burst"},
-                           {"use": "rateLimit", "perSecond": 50, "id": "rateLimit"}]}
+                {"stack": [{"use": "attemptTimeout", "seconds": 50, "id": "long"},
+                           {"use": "attemptTimeout", "seconds": 5, "id": "attemptTimeout"}]}
                 """)
         let read = try? StackFile(reader)
         #expect(try read == StackFile(file))
