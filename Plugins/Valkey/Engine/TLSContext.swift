@@ -3,11 +3,9 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// The certificates that a client trusts. All TLS connections of the client share them.
 // SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
-    // The library is loaded once.
     private static let fault = load(nil)
 
     /// - Parameters:
@@ -33,7 +31,7 @@ import TurnpikeCore
 
     deinit { unsafe tpv_tls_context_free(pointer) }
 
-    /// - Returns: Why the library cannot be used, or nil.
+    /// - Returns: The reason why the library cannot be used, or nil.
     private static func load(_ file: String?) -> String? {
         unsafe tpv_tls_load(file).map { unsafe String(cString: $0) }
     }
@@ -43,7 +41,6 @@ import TurnpikeCore
     }
 }
 
-/// One TLS connection.
 // SAFETY: the pointer is valid until `deinit`. Not `Sendable`: only the engine's thread uses it.
 @safe final class TLSChannel {
     enum Progress { case done, wantsRead, wantsWrite, failed(String) }
