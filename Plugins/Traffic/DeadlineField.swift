@@ -41,8 +41,8 @@ public struct DeadlineField: Sendable, Hashable {
 
     /// The time left according to the field, or nil.
     ///
-    /// It is nil if the field is missing, or if its value does not have the exact form: one to
-    /// eight digits, and for gRPC a unit. Without a value, only the client's own limits apply.
+    /// The result is nil if the field is missing, or if its value does not have the exact form: one
+    /// to eight digits, and for gRPC a unit. Without a value, only the client's own limits apply.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit

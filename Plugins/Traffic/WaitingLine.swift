@@ -238,7 +238,7 @@ extension BoundedMap where Value: LineEntry {
     /// The waiter that is refused instead of a new one when the lines are full; nil if none is
     /// behind it.
     ///
-    /// It is one of the lowest class in any line, or the last one in the same line.
+    /// The refused waiter is one of the lowest class in any line, or the last one in the same line.
     func outranked(by rank: WaitingLine.Rank, in key: Key) -> (Key, WaitingLine.Rank)? {
         let lower = keys { $0.line.last.map { $0.rank.level > rank.level } ?? false }
         let lasts = lower.compactMap { key in self[key]?.line.last.map { (key, $0.rank) } }

@@ -14,8 +14,8 @@ import TurnpikeSupport
 ///
 /// The client connects in the background when it is created, and again after the loss of a
 /// connection. Commands of many tasks share a few connections. A command fails at once if the last
-/// attempt to connect has failed and the next attempt is not due yet. Otherwise a command waits for
-/// the connection within its time limit.
+/// attempt to connect has failed and the next attempt is not due yet. In all other cases, a command
+/// waits for the connection within its time limit.
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
@@ -101,10 +101,10 @@ public final class ValkeyServer: Sendable {
     /// }
     /// ```
     ///
-    /// The executor suits tasks that do little work. A task that computes for long or blocks on
-    /// this thread delays every command and reply, so move such work elsewhere. Child tasks also
-    /// run on this thread. Actors with their own executor and plain `Task { }` do not. After the
-    /// client's shutdown, the remaining tasks run on the system's threads.
+    /// The executor suits tasks that do little work. Move work that computes for long or blocks to
+    /// another thread, because it delays every command and reply. Child tasks also run on this
+    /// thread. Actors with their own executor and plain `Task { }` do not. After the client's
+    /// shutdown, the remaining tasks run on the system's threads.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engine }

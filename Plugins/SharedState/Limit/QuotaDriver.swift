@@ -48,8 +48,8 @@ final class QuotaDriver: Sendable {
     /// Runs the driver of a key: one task that sends one request at a time to the store.
     ///
     /// The task belongs to no call, so if one call is cancelled, other calls still get the answer.
-    /// The task ends by itself when no call waits and no permit is held or must be returned. This
-    /// is at most 0.1 s after the last call, or 1 s while the store is unreachable.
+    /// The task ends by itself when no call waits and no permit is held or must be returned. The
+    /// task ends at most 0.1 s after the last call, or 1 s while the store is unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
         let isLocal =

@@ -46,8 +46,8 @@ public struct SharedRateLimit: RateLimiting {
     ///     limits of other replicas and clients, but never with a limit of its own stack.
     ///   - cooldowns: Delays calls to an origin that has asked clients to wait; nil means the
     ///     cool-downs of `shared`.
-    ///   - meter: Gets the figures of a ``/TurnpikeTraffic/RateLimit``. It also counts permits that
-    ///     were taken (`turnpike.rate_limit.taken`) and returned
+    ///   - meter: Gets the figures of a ``/TurnpikeTraffic/RateLimit``. The meter also counts
+    ///     permits that were taken (`turnpike.rate_limit.taken`) and returned
     ///     (`turnpike.rate_limit.given_back`), and gets the number of quotas with local limits
     ///     (`turnpike.rate_limit.local`).
     public init(

@@ -19,7 +19,8 @@ struct ReplicaCount {
     static let assumed = 10
     /// A higher number of replicas is not believed.
     ///
-    /// Otherwise the share of each replica would be almost zero, and calls would wait for days.
+    /// With a higher number, each replica's share would be almost zero, and calls would wait for
+    /// days.
     static let most = 10_000
     /// A replica counts for this time after its last heartbeat.
     static let lifetime = Duration.seconds(3)

@@ -81,8 +81,9 @@ final class SharedAccess: Sendable {
     ///   - what: What is asked for, in messages: `a permit`.
     ///   - timeSource: The clock of the limit.
     ///   - limit: A time limit instead of ``timeLimit``, for requests that no call waits for.
-    ///   - firstLimit: The time limit until the store has answered once; it includes connecting.
-    ///     Until then, earlier failures do not prevent the request. Nil: there is no such limit.
+    ///   - firstLimit: The time limit, including that for connecting, until the store has answered
+    ///     once. Until then, earlier failures do not prevent the request. Nil: there is no such
+    ///     limit.
     ///   - tell: Gets a line for the log.
     ///   - late: Gets an answer that comes after the limit, or after the caller was cancelled.
     ///   - operation: Asks the store.

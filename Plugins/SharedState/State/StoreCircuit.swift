@@ -7,7 +7,8 @@ public import TurnpikeCore
 /// After three failures in a row, no operation is sent for 100 ms. After the pause, one operation
 /// is tried as a test. While the test runs, no other operation is sent. If the test fails, the
 /// pause doubles. The longest pause is a quarter of a second, so that all replicas return at nearly
-/// the same time. Otherwise some replicas would use the whole quota while others still use shares.
+/// the same time. With a longer pause, some replicas would use the whole quota while others still
+/// use shares.
 public struct StoreCircuit: Sendable {
     private enum State: Sendable {
         case closed(failures: Int)

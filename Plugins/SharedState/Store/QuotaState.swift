@@ -8,13 +8,14 @@ import TurnpikeTraffic
 /// All times are nanoseconds of the store's clock. The times are floating-point numbers, because an
 /// interval may be shorter than a nanosecond.
 struct QuotaState: Sendable {
-    // The theoretical arrival time of each rule, by identity. Without it, a rule has all permits.
+    // The theoretical arrival time of each rule, by identity. A rule without an arrival time has
+    // all permits.
     private var arrivals: [String: Double] = [:]
     // When the arrival times were last changed.
     private var changed = -Double.infinity
 
     // Adding intervals is inexact, so a permit that is due within a nanosecond counts as due.
-    // Otherwise a caller that waits for the reported time might be refused.
+    // Without this tolerance, a caller that waits for the reported time might be refused.
     private static let tolerance = 1.0
 
     /// When all rules have all their permits, so that this state can be removed.

@@ -38,8 +38,8 @@ public struct QuotaRequest: Sendable, Hashable {
 public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
-    /// No permit was taken, because the first permit comes after the ``QuotaRequest/reach``; it
-    /// comes in `retryAfter`.
+    /// No permit was taken, because the first permit comes in `retryAfter`, beyond
+    /// ``QuotaRequest/reach``.
     case exhausted(retryAfter: Duration)
     /// No permit was taken, because a cool-down of the same key lasts for this time
     /// (``SharedStore/coolDown(for:_:)``).

@@ -6,9 +6,9 @@ public import TurnpikeTraffic
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.
 ///
 /// A store decides atomically, and only by the clock of its server. A store does not know the rules
-/// of HTTP. ``SharedState`` calls the store for gates. It limits the time of each operation, and
-/// tells a gate to decide locally if the store does not answer. So a store throws an error for each
-/// fault, and does not repeat an operation by itself.
+/// of HTTP. ``SharedState`` calls the store for gates. ``SharedState`` limits the time of each
+/// operation, and tells a gate to decide locally if the store does not answer. So a store throws an
+/// error for each fault, and does not repeat an operation by itself.
 ///
 /// Each operation must end within seconds, and soon after its task is cancelled. An operation may
 /// still take effect after its cancellation.

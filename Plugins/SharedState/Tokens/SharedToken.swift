@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 
 /// A token in the form in which all replicas store it.
 ///
-/// It is JSON:
+/// The form is JSON:
 /// `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970, "scope": […]}`.
 /// Without `access`, the token was removed. A version above 1 means that this code must not use the
 /// token. Unknown members are ignored.

@@ -24,13 +24,13 @@ public import TurnpikeMiddleware
 /// ### A refresh
 ///
 /// A replica that needs a new token reads the store first. If another replica has refreshed the
-/// token, this replica sends no request. Otherwise the replica takes a lock and reads again. The
-/// replica refreshes with the refresh token of the store, stores the new token with the fencing
-/// number of the lock, and unlocks. The others read the store again after pauses that grow from 50
-/// ms to one second.
+/// token, this replica sends no request. If there is no new token, the replica takes a lock and
+/// reads again. The replica refreshes with the refresh token of the store, stores the new token
+/// with the fencing number of the lock, and unlocks. The others read the store again after pauses
+/// that grow from 50 ms to one second.
 ///
 /// The first operation may take two seconds, instead of ``SharedState/timeLimit``, because the
-/// store may have to connect. Otherwise replicas that start together would all sign in.
+/// store may have to connect. With a shorter time, replicas that start together would all sign in.
 ///
 /// The lock lasts as long as a refresh may take: ``/TurnpikeMiddleware/RefreshPolicy/answerLimit``
 /// if the provider spends refresh tokens
@@ -64,7 +64,7 @@ public struct SharedTokens: Sendable {
     ///   - state: The store, and the longest time for an operation.
     ///   - key: The name of the tokens. All replicas use the same key. Replicas with the same key
     ///     must use the same account.
-    ///   - storesSecrets: Whether secrets may be stored in the store. This value must be true.
+    ///   - storesSecrets: Whether secrets may be stored in the store. `storesSecrets` must be true.
     ///   - onOutage: What a replica does if it must replace a token while the store does not
     ///     answer. Nil: refreshes the token, or waits if a refresh token may be used only once.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if `storesSecrets` is false or

@@ -52,8 +52,7 @@ final class TokenSharing: BearerTokenSharing {
     // The limit is higher than for a rate limit, because each token is refreshed at most once a
     // second.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together have no connection to the store yet, and must not all sign in
-    // because of that.
+    // Replicas that start together have no connection to the store yet, but must not all sign in.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }

@@ -6,11 +6,10 @@ import TurnpikeSupport
 /// Refuses some calls to an origin that rejects most of them, so that the origin can serve the
 /// others.
 ///
-/// If a server has more calls than it can serve, it serves few calls in time, because it works on
-/// requests whose clients have given up. A retry budget keeps retries from adding to the load, and
-/// a ``CircuitBreaker`` sends nothing for a while. This gate finds the share of the calls that the
-/// server can serve, and sends only this share (client-side throttling: "Site Reliability
-/// Engineering", 2016, chapter 21).
+/// An overloaded server answers few calls in time, because it works on requests whose clients have
+/// given up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker`` sends
+/// nothing for a while. This gate finds the share of the calls that the server can serve, and sends
+/// only this share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
 ///
 /// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. No part of
 /// the call was sent, and an outer retry gate does not repeat the call. If the server rejects no

@@ -79,7 +79,7 @@ struct AdmissionShare: BoundedMapEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    // Decides whether a call is admitted. `unit` returns a random number in 0..<1. It is called
+    // Decides whether a call is admitted. `unit` returns a random number in 0..<1. `unit` is called
     // only if the share is cut.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,

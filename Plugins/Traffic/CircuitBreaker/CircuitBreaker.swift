@@ -7,11 +7,11 @@ import TurnpikeSupport
 ///
 /// Each origin has a circuit. A circuit opens when at least `minimum` calls have ended in a rolling
 /// window and `failureRatio` of them have failed. Calls then fail at once as
-/// ``/TurnpikeCore/ClientError/Code/circuitOpen``. Their ``/TurnpikeCore/ClientError/retryAfter``
-/// is the time until the circuit is half-open. A half-open circuit admits at most `probes` calls.
-/// If all these probes succeed, the circuit closes. If a probe fails, the circuit opens for twice
-/// as long, up to `maxOpen`. If the probes do not end within the open time, the circuit admits new
-/// probes.
+/// ``/TurnpikeCore/ClientError/Code/circuitOpen``. The ``/TurnpikeCore/ClientError/retryAfter`` of
+/// the error is the time until the circuit is half-open. A half-open circuit admits at most
+/// `probes` calls. If all these probes succeed, the circuit closes. If a probe fails, the circuit
+/// opens for twice as long, up to `maxOpen`. If the probes do not end within the open time, the
+/// circuit admits new probes.
 ///
 /// A call ends when the body of its response ends. A body that breaks off is a failure. A call that
 /// is cancelled, or whose deadline passes, does not count. If this call was a probe, another call
@@ -20,8 +20,8 @@ import TurnpikeSupport
 /// The position of the gate decides what the gate counts. Inside a retry, the breaker counts
 /// attempts, including those that the retry hides. When it opens, it ends the retries of the call.
 /// An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never answers.
-/// This position is right for most clients. Outside a retry, the breaker counts calls, and opens
-/// only when retries no longer help.
+/// The position inside a retry is right for most clients. Outside a retry, the breaker counts
+/// calls, and opens only when retries no longer help.
 ///
 /// If one gate is in several stacks, these stacks share its circuits. The gate keeps the circuits
 /// of 1024 origins. If there are more, it drops the least recently used circuit, which closes it.
@@ -101,7 +101,7 @@ public struct CircuitBreaker: Interceptor {
         circuits.liveFigures(at: now)
     }
 
-    /// Runs the rest of the chain if the circuit admits the request.
+    /// Runs the inner gates if the circuit admits the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

@@ -31,8 +31,8 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// Every few seconds, the limit is halved for one round of requests. If these requests are
     /// faster than requests at the full limit, requests wait for one another at the server, and the
-    /// limit falls. Otherwise the limit rises. Latency is the time to the head of a good response.
-    /// Signs of overload lower this limit as they lower others.
+    /// limit falls. If they are not faster, the limit rises. Latency is the time to the head of a
+    /// good response. Signs of overload lower this limit as they lower others.
     ///
     /// Use this rule if a server has few clients, because each client learns only from its own
     /// requests. If four or more clients all wait for permits, their limits may rise to
@@ -74,9 +74,9 @@ public struct AdaptiveLimit: Sendable {
 ///
 /// Every few seconds, it halves the limit for one round of requests, and compares their latency
 /// with that at the full limit. If requests wait for one another at the server, fewer concurrent
-/// requests are proportionally faster (Little's law), and the limit falls. Otherwise the limit
-/// rises. The lowest latency ever, as in TCP Vegas, is that of the fastest request. A rule with it
-/// would lower the limit far below the capacity of the server.
+/// requests are proportionally faster (Little's law), and the limit falls. If they are not faster,
+/// the limit rises. The lowest latency ever, as in TCP Vegas, is that of the fastest request. A
+/// rule with it would lower the limit far below the capacity of the server.
 struct LatencyProbe {
     /// The limit is this multiple of the number of requests at which requests begin to wait.
     ///

@@ -9,8 +9,8 @@ public import TurnpikeCore
 /// not read holds its permit. A call beyond the limits waits in a queue until its deadline. If the
 /// queue is full, the last call of the lowest class fails at once as
 /// ``/TurnpikeCore/ClientError/Code/overloaded``. With a `queue` of 0, each call beyond the limits
-/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. A call without a
-/// deadline may wait without end.
+/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. Every call starts
+/// at some time: if other calls went before the oldest call, this call gets one of 20 turns.
 ///
 /// In the queue, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``). Calls of
 /// one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). Every
@@ -20,10 +20,10 @@ public import TurnpikeCore
 /// An outer log gate gets a line when calls begin to wait, not a line for each call. In ten
 /// seconds, the log gets at most one such line for each origin, and one for the total.
 ///
-/// For most clients, place the limit inside a retry. It then limits attempts, and releases the
-/// permit during a back-off. Outside a retry, it limits calls. If one gate is in several stacks,
-/// these stacks share its permits. The gate keeps the state of 1024 origins. If there are more, it
-/// drops the least recently used origin without a running call.
+/// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
+/// the permit during a back-off. Outside a retry, it limits calls. If one gate is in several
+/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. If there are
+/// more, it drops the least recently used origin without a running call.
 ///
 /// An inner gate may send a request through the same client, for example to refresh a token. This
 /// request needs its own permit while its call holds a permit. If such calls hold all permits, they
@@ -75,8 +75,8 @@ public struct ConcurrencyLimit: Interceptor {
 
     /// Adopts the limits and the meter of another gate.
     ///
-    /// Running calls keep their permits. A client that replaces its stack thus still counts the
-    /// calls that began before.
+    /// Running calls keep their permits. A client that replaces its stack thus still counts its
+    /// running calls.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
     /// Flushes the meter.
@@ -167,7 +167,7 @@ public struct ConcurrencyLimit: Interceptor {
 extension ConcurrencyLimit: PromptlyCancellable {}
 
 extension Gate where Self == ConcurrencyLimit {
-    /// Limits how many calls are under way at once; see
+    /// Limits how many calls run at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,

@@ -160,7 +160,8 @@ enum StoreScripts {
     /// Takes a claim: the right to send the request for a missing response.
     ///
     /// Arguments: token, milliseconds. Returns -1 if the claim was granted, and -2 if no claim is
-    /// needed. Otherwise returns for how many milliseconds another caller still has the claim.
+    /// needed. For any other answer, returns the milliseconds for which another caller still has
+    /// the claim.
     static let claim = ValkeyScript(
         """
         local holder = redis.call('GET', KEYS[1])

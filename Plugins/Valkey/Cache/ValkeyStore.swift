@@ -86,8 +86,7 @@ public final class ValkeyStore: CacheStore {
             }
         }
         if let removal {
-            // The server may still have an entry whose removal is unconfirmed; this entry is out of
-            // date.
+            // The server may still have an outdated entry, whose removal is unconfirmed.
             try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
@@ -197,7 +196,7 @@ public final class ValkeyStore: CacheStore {
         state.withLock { $0.isRemoving = false }
     }
 
-    /// Removes entries that could not be removed before.
+    /// Repeats the removals that the server has not confirmed.
     public func flush() async {
         let isMine = state.withLock { state in
             defer { state.isRemoving = true }

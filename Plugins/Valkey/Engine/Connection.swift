@@ -7,7 +7,7 @@ import TurnpikeCore
 final class Connection: @unchecked Sendable {
     let node: Node
     let address: NodeAddress
-    /// Whether a server was ready at this address before; if so, the scheme of the URL is right.
+    /// Whether a server was ready at this address earlier, so that the scheme of the URL is right.
     let isKnown: Bool
     var life = ConnectionStateMachine()
 

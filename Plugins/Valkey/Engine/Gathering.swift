@@ -3,10 +3,10 @@
 /// Decides whether a command waits briefly, so that one system call sends several commands.
 ///
 /// A command waits in two cases. First, while an earlier command has no reply yet, because a server
-/// runs commands in order anyway. Second, just after several tasks got replies, because these tasks
-/// will probably send again. With 64 tasks that look up 1 KiB each in a store of responses, the
-/// wait saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, it saves
-/// 17 % of the processor time. These are medians of five interleaved rounds of `bench fleet-cache`
+/// runs commands in order. Second, just after several tasks got replies, because these tasks will
+/// probably send again. With 64 tasks that look up 1 KiB each in a store of responses, the wait
+/// saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, it saves 17 %
+/// of the processor time. The figures are medians of five interleaved rounds of `bench fleet-cache`
 /// on two busy cores. A single task pays nothing. To remove this wait, let `holds` return false and
 /// `replied` return true.
 ///

@@ -77,6 +77,6 @@ enum Route: Sendable {
     /// The node that has the slot of a key, if the server is a cluster.
     case key(Data)
     case node(NodeAddress)
-    /// The node that an `ASK` redirect named; this node does not have the slot yet.
+    /// The node that an `ASK` redirect named, and that does not have the slot yet.
     case asking(NodeAddress)
 }

@@ -204,7 +204,8 @@ extension ValkeyEngine {
             rest = connection.takeOutput(at: now).rest
             return true
         case .poll: state.wake()
-        // The engine's thread notices the shutdown too, and reads the bytes that arrived before.
+        // The engine's thread notices the shutdown too, and first reads the bytes that have
+        // arrived.
         case .shutDown: tpv_shutdown(connection.fd)
         case .release: connection.release()
         default: break

@@ -7,8 +7,9 @@ import TurnpikeSupport
 
 /// Runs tasks on the engine's thread.
 ///
-/// Their commands are sent in pieces, and the last piece when each task has had its turn. So no
-/// other thread has to be woken. Unless another thread is writing, no command waits for a clock.
+/// The commands of these tasks are sent in pieces, and the last piece when each task has had its
+/// turn. So no other thread has to be woken. Unless another thread is writing, no command waits for
+/// a clock.
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

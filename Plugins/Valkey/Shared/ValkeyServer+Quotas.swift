@@ -10,7 +10,7 @@ extension ValkeyServer {
     // A double cannot represent every whole number above this one.
     private static let mostPermits = 1 << 53
 
-    /// Takes permits, or none, by the server's clock.
+    /// Takes permits, or takes none, by the server's clock.
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         let keys =
             [SharedKey.name(request.key, "cooldown")]

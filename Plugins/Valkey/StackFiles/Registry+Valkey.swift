@@ -71,7 +71,7 @@ extension Registry {
     ///
     /// The gate may store its entries on the server of the file's `shared`.
     ///
-    /// It replaces the gate of `registerCache(shared:)`, and has the same settings.
+    /// The gate replaces that of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {
         registerCache { store, settings in
             guard let server = store as? ValkeyServer else { return nil }

@@ -164,7 +164,7 @@ struct WorstCase: Equatable {
         case .rejectsResponses: worst.discard(times: 1)
 
         case .readsContent(let bytes):
-            // This gate reads the content first, so its response comes as late as the content.
+            // A gate that reads the content first returns its response as late as the content.
             worst.head = head.larger(whole)
             worst.memory += Amount(bytes)
         case .limitsContent(let bytes): worst.content = min(content, Amount(bytes))

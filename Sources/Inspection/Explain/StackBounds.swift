@@ -2,8 +2,8 @@
 
 /// The worst case of one call through a stack.
 ///
-/// If the facts of the gates are true, a bound is never too small. It may be too large. The time of
-/// running code is not counted.
+/// If the facts of the gates are true, a bound is never too small. A bound may be too large. The
+/// time of running code is not counted.
 public struct StackBounds: Sendable, Hashable {
     /// How much is computed; the extent depends on the number of gates, including those of groups.
     public enum Extent: Sendable, Hashable {

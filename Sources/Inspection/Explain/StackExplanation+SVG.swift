@@ -186,7 +186,7 @@ private struct StackPicture {
         return lines
     }
 
-    // A replacement stands for each character that XML does not allow.
+    // Each character that XML does not allow is replaced.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

@@ -10,7 +10,7 @@ public import TurnpikeCore
 /// #expect(explanation.worst.time.value == .seconds(30))
 /// ```
 ///
-/// Its description is text for a terminal. Other forms are ``json``, ``mermaid`` and ``svg``.
+/// The description is text for a terminal. Other forms are ``json``, ``mermaid`` and ``svg``.
 /// Secrets are redacted in all forms, as in logs.
 public struct StackExplanation: Sendable {
     /// The method of the request.

@@ -27,8 +27,8 @@ struct StackReading {
     private var reached: Request?
     private(set) var places: [String] = []
 
-    /// Whether a request may be sent once more if its reused connection ended before a response;
-    /// this is so if the request may be repeatable and no retry decides.
+    /// Whether a request may be sent once more after its reused connection has ended, because the
+    /// request may be repeatable and no retry decides.
     var mayResend: Bool {
         !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
     }
@@ -102,7 +102,7 @@ struct StackReading {
 
     private func prefixed(_ place: String) -> Bool { place.contains(".") }
 
-    // This includes requests that a redirect or an adapter has changed.
+    // Requests that a redirect or an adapter has changed count too.
     private mutating func noteRetry(_ gate: any Gate, _ request: Request) {
         guard let retrier = gate as? any RequestRetrier else { return }
         let request = reaching(request)

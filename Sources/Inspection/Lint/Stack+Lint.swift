@@ -22,7 +22,8 @@ extension Stack {
     /// ```
     /// - Parameters:
     ///   - transport: The transport, whose capabilities affect some rules.
-    ///   - baseURL: The base URL of the client. Without it, the origins of secrets are not checked.
+    ///   - baseURL: The base URL of the client. Without a base URL, the origins of secrets are not
+    ///     checked.
     ///   - ignored: The ids of rules that do not apply to this stack. State the reason in a
     ///     comment. An unknown id is itself a finding, `unknown-rule`.
     /// - Returns: The findings, the most severe first. Findings of equal severity have the order of

@@ -15,7 +15,7 @@ import TurnpikeSupport
 ///
 /// The socket has mode 0600, so only the user of the process and the superuser can connect. A peer
 /// gets the state of each client as JSON. The socket reads nothing from a peer, so a peer cannot
-/// change anything. Peers are served one after another; one that reads nothing for a second is
+/// change anything. Peers are served one after another. A peer that reads nothing for a second is
 /// disconnected.
 public final class StatusSocket: Sendable {
     // SAFETY: the property is not changed, and any thread may call `cancel`.
@@ -86,7 +86,9 @@ public final class StatusSocket: Sendable {
 }
 
 extension [ClientStatus] {
-    /// Reads the states that a ``StatusSocket`` serves, and blocks the thread meanwhile.
+    /// Reads the states that a ``StatusSocket`` serves.
+    ///
+    /// Blocks the thread.
     /// - Parameter path: The path of the socket.
     /// - Throws: A fault of the file system, also if the server sends nothing for five seconds or
     ///   more than 16 MiB. A `DecodingError` if the content is no state.

@@ -10,9 +10,9 @@ extension [Trace] {
     ///
     /// Each exchange, and so each attempt and each hop, is an entry. Each call is a page. An entry
     /// without a response has the status 0, and the reason in `_error`, as in files of browsers.
-    /// `timings` are in milliseconds; -1 means that a phase does not apply or is unknown. They add
-    /// up to `time`, without `ssl`, which is a part of `connect`. Time outside of all known phases
-    /// counts as `wait`.
+    /// `timings` are in milliseconds; -1 means that a phase does not apply or is unknown. The
+    /// timings add up to `time`, without `ssl`, which is a part of `connect`. Time outside of all
+    /// known phases counts as `wait`.
     /// - Returns: The object, for ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
     public func har() -> JSONValue {
         var log = HARFormat.log
@@ -122,7 +122,7 @@ extension Trace {
 
 /// Writes the objects of HAR 1.2 files that recordings and traces have in common.
 ///
-/// These methods redact nothing, so their input must already be redacted.
+/// The methods redact nothing, so their input must already be redacted.
 public enum HARFormat {
     /// The members of `log`, except the entries.
     public static var log: JSONObject {

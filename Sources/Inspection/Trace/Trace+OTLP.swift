@@ -12,8 +12,8 @@ extension [Trace] {
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
     /// HTTP. All other spans are `INTERNAL`. If the requests of a call have a `traceparent`, the
     /// trace continues that trace. An exchange then gets the identifier in this field, so that the
-    /// servers' spans are inside it (W3C Trace Context). Otherwise, the identifiers are derived
-    /// from the call's identifier, so that they are the same each time.
+    /// servers' spans are inside it (W3C Trace Context). Without a `traceparent`, the identifiers
+    /// are derived from the call's identifier, so that each export has the same identifiers.
     ///
     /// A span that is still running ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.

@@ -8,7 +8,7 @@ import TurnpikeSupport
 public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The kind of activity that a span measures.
     public enum Kind: Sendable, Hashable {
-        /// The whole call; this is the first span of each trace.
+        /// The whole call, which is the first span of each trace.
         case call
         /// The time of a request in a gate, including everything inside.
         ///
@@ -19,7 +19,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         case attempt(Int)
         /// A wait of a gate: for a back-off, for a turn, or for a new token.
         case wait
-        /// One send of a request, until its response's body ends; it has an ``TraceSpan/exchange``.
+        /// One send of a request, with its ``TraceSpan/exchange``, until the response's body ends.
         ///
         /// Each followed redirect is another exchange.
         case exchange

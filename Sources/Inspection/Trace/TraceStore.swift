@@ -74,7 +74,7 @@ public final class TraceStore: CallReader {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
         }
-        // This runs outside of the lock, because redacting the traces of running calls takes time.
+        // Redacting the traces of running calls takes time, so the lock is not held here.
         let present = running.compactMap { number, running -> (UInt64, Trace)? in
             guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
             return (number, trace)

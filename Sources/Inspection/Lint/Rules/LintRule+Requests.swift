@@ -158,7 +158,7 @@ extension LintRule {
         return sum
     }
 
-    // A secret that two gates set. One of the gates sends it to every origin.
+    // A secret that two gates set. One of the two gates sends the secret to every origin.
     private static func clash(
         _ first: LintSubject.Entry, _ second: LintSubject.Entry
     ) -> HTTPHeaders.Name? {

@@ -71,7 +71,8 @@ public final class AsyncHTTPClientTransport: Transport {
     /// The transport supports live uploads.
     ///
     /// If it decodes content, it reports the sizes of encoded content. async-http-client supports
-    /// no trailer fields. It reports only when a request is sent, not the phases of a connection.
+    /// no trailer fields. The transport reports only when a request is sent, not the phases of a
+    /// connection.
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }

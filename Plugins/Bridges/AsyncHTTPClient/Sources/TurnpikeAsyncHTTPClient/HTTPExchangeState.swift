@@ -18,8 +18,8 @@ struct HTTPExchangeState {
 
     /// Whether the content of an early refusal must be counted to find the end of the refusal.
     ///
-    /// At a status of 300 or more, async-http-client stops the upload. It then may not report the
-    /// end of the response.
+    /// At a status of 300 or more, async-http-client stops the upload. async-http-client then may
+    /// not report the end of the response.
     enum Sending {
         case underWay
         /// The refusal came before the end of the upload; `rest` bytes of its content remain.
@@ -66,7 +66,7 @@ struct HTTPExchangeState {
         case .running(let task): givenUp.task = task
         case .ended, .givenUp: break
         }
-        // The head may have been sent before the delegate was told so.
+        // The head may have been sent before the delegate gets the report.
         if reached == .connecting { givenUp.phase = .sending }
         return givenUp
     }

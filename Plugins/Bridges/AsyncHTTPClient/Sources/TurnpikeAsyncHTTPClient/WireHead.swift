@@ -51,7 +51,7 @@ enum WireHead {
         }
     }
 
-    /// The codings that async-http-client decodes; it does not decode lists of codings.
+    /// The codings that async-http-client decodes, but not as a list of codings.
     static let codings = ["gzip", "deflate"]
 
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {

@@ -41,8 +41,9 @@ public final class ReloadingClient: Sendable {
     ///   - timeSource: The source of time for calls.
     ///   - randomSource: The source of randomness for calls.
     ///   - onReload: ``run()`` calls this after each change, with the new stack file, or with the
-    ///     error because of which the old stack stays. An error that repeats is reported once. It
-    ///     is also called if a wrong configuration is changed back to the configuration in use.
+    ///     error because of which the old stack stays. An error that repeats is reported once.
+    ///     `onReload` also runs if a wrong configuration is changed back to the configuration in
+    ///     use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(
@@ -69,8 +70,8 @@ public final class ReloadingClient: Sendable {
 
     /// Reads the configuration now, and replaces the stack even if nothing has changed.
     ///
-    /// This also reads the file that `stackFile` names, and the files and variables that this file
-    /// refers to. A service can call this at SIGHUP. `onReload` is not called.
+    /// The method also reads the file that `stackFile` names, and the files and variables that this
+    /// file refers to. A service can call this at SIGHUP. `onReload` is not called.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`. After an error, the old stack stays.
     public func reload() throws {

@@ -8,7 +8,7 @@ import Turnpike
 /// factories read.
 enum SettingForm: Equatable {
     case boolean, integer, number
-    /// One of several names, which are not secret; if the list is empty, any name is allowed.
+    /// One of several names, which are not secret; an empty list allows any name.
     case choice([String])
     case choices
     case text

@@ -13,7 +13,8 @@ extension StackFile {
     /// - `gates` lists the names of the gates, with the outermost first. `gate.NAME` is the scope
     ///   of the settings of a gate. If two gates have the same name, an entry `NAME/SCOPE` selects
     ///   the scope. With `gates`, there may also be `baseURL`, `transport.use`, `shared.use` and
-    ///   `lint.ignore`. Their settings are below `transport` and `shared`.
+    ///   `lint.ignore`. The settings of the transport and of shared state are below `transport` and
+    ///   `shared`.
     ///
     /// All texts except names and the path are read as secrets, so that access reporters redact
     /// them. The keys of a configuration cannot be listed, so a misspelled key is not found with
@@ -23,7 +24,7 @@ extension StackFile {
     ///   - registry: The names that the stack may use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`. With `gates`, the error names keys of the configuration.
-    ///   Otherwise, it names paths in the stack file.
+    ///   For `stack` and `stackFile`, the error names paths in the stack file.
     public init(from config: ConfigSnapshotReader, registry: Registry) throws {
         var reader = SettingReader(config)
         let text = reader.value([.text], at: [Key.stack])

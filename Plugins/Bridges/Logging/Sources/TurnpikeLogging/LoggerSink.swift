@@ -7,8 +7,8 @@ public import TurnpikeEssentials
 ///
 /// The names of the attributes come from OpenTelemetry's semantic conventions.
 ///
-/// It is a gate for the places of `Log`. As the outermost gate, it logs calls with their retries
-/// and redirects; inside a retry, it logs attempts. The messages are constant
+/// `LoggerSink` is a gate for the places of `Log`. As the outermost gate, `LoggerSink` logs calls
+/// with their retries and redirects; inside a retry, it logs attempts. The messages are constant
 /// (`HTTP request completed`), and all values are metadata.
 ///
 /// ```swift
@@ -27,7 +27,7 @@ public import TurnpikeEssentials
 ///
 /// A `MultiplexLogHandler`, and a handler that is a class, call their providers again for each
 /// event. If the providers return the same metadata as in the caller's task, the event adds none.
-/// Otherwise, the event carries the metadata of the caller's providers. Keys that only the current
+/// If not, the event carries the metadata of the caller's providers. Keys that only the current
 /// task has are also logged. Each child of a multiplexer gets the metadata of all children's
 /// providers.
 ///

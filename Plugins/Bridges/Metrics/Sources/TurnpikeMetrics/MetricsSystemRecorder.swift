@@ -8,8 +8,8 @@ import TurnpikeSupport
 /// Records requests and figures of gates in swift-metrics, with the names of OpenTelemetry's
 /// semantic conventions for HTTP clients.
 ///
-/// It is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry, it measures
-/// attempts, as `http.client.request.duration` is defined; as the outermost gate, calls.
+/// The recorder is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry, it
+/// measures attempts, as `http.client.request.duration` is defined; as the outermost gate, calls.
 ///
 /// ```swift
 /// let recorder = MetricsSystemRecorder()  // after MetricsSystem.bootstrap
@@ -34,10 +34,10 @@ import TurnpikeSupport
 ///
 /// All series of a metric have the same dimensions in the same order, because some back ends
 /// (swift-prometheus 2.0) otherwise end the process. A dimension without a value is an empty
-/// string, which Prometheus treats as an absent label. For the same reason, a name keeps its first
-/// kind: counter, gauge or timer. A figure of a gate cannot have the name of one of the metrics
-/// above. A label that the first series of a figure did not have is left out, except
-/// `turnpike.gate.id` and the labels of the server.
+/// string, which Prometheus treats as an absent label. A name keeps its first kind: counter, gauge
+/// or timer. A figure of a gate cannot have the name of one of the metrics above. A label that the
+/// first series of a figure did not have is left out, except `turnpike.gate.id` and the labels of
+/// the server.
 ///
 /// The number of dimensions is bounded, whatever the names of peers and paths are. Servers beyond
 /// `maxServers` share the address `_OTHER`. All series beyond `maxSeries` are one series.
@@ -52,7 +52,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
     /// Creates a recorder.
     /// - Parameters:
     ///   - factory: Creates the instruments. The default is the current factory of the process, so
-    ///     bootstrap the metrics system before.
+    ///     first bootstrap the metrics system.
     ///   - maxServers: The most servers with their own dimensions.
     ///   - maxSeries: The most series of requests, and the most figures of gates.
     public init(

@@ -7,8 +7,8 @@ public import TurnpikeStackFiles
 /// Creates spans of swift-distributed-tracing: one for the call, and one for each request that is
 /// sent for the call.
 ///
-/// The gate is a group. It puts its parts around and inside the traced gates, so that no part can
-/// be in the wrong place:
+/// The gate is a group. The group puts its parts around and inside the traced gates, so that no
+/// part can be in the wrong place:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -16,8 +16,9 @@ public import TurnpikeStackFiles
 /// ])
 /// ```
 ///
-/// - The span of the call has the kind `internal`. Its parent is the `ServiceContext.current` at
-///   the beginning of the call. Its events are back-offs, redirects and notes of gates.
+/// - The span of the call has the kind `internal`. The parent of this span is the
+///   `ServiceContext.current` at the beginning of the call. The events of this span are back-offs,
+///   redirects and notes of gates.
 /// - Each request that is sent has a span of the kind `client`: each attempt, hedge, hop and
 ///   replay. The tracer's propagator injects the context of the span into the request. If a
 ///   redirect leads to another origin, only `traceparent` and `tracestate` are sent there, without
@@ -64,9 +65,9 @@ public struct Tracing: GateGroup {
 
     /// Runs an operation whose calls create no spans and send no context.
     ///
-    /// The exporter of a tracer uses this for its own calls. Otherwise each export would create
-    /// spans, which would also be exported. This also applies to tasks that the operation starts,
-    /// except detached tasks, such as the refresh of a token by `BearerTokens`.
+    /// The exporter of a tracer uses this for its own calls. Without this, each export would create
+    /// spans, which would also be exported. Tasks that the operation starts create no spans either.
+    /// Detached tasks, such as the refresh of a token by `BearerTokens`, do.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
