@@ -9,13 +9,13 @@ public import TurnpikeCore
 /// not read holds its permit. A call beyond the limits waits in a queue until its deadline. If the
 /// queue is full, the last call of the lowest class fails at once as
 /// ``/TurnpikeCore/ClientError/Code/overloaded``. With a `queue` of 0, each call beyond the limits
-/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. Every call starts
-/// at some time: if other calls went before the oldest call, this call gets one of 20 turns.
+/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. A call without a
+/// deadline may wait without end.
 ///
 /// In the queue, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``). Calls of
 /// one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). Every
-/// call starts at some time: if other calls went before the oldest call, this call gets one turn in
-/// 20. A call that waits for a busy origin does not delay calls to other origins.
+/// call starts at some time: if other calls went before the oldest call, this call gets one of 20
+/// turns. A call that waits for a busy origin does not delay calls to other origins.
 ///
 /// An outer log gate gets a line when calls begin to wait, not a line for each call. In ten
 /// seconds, the log gets at most one such line for each origin, and one for the total.

@@ -21,14 +21,15 @@ struct ConnectionStateMachine {
         case greeting(Output)
         /// The connection accepts commands of callers.
         case ready(Output)
+        /// The connection was closed while a thread was writing, so the descriptor is still open.
         case closing
         case ended
     }
 
     enum Output: Equatable {
         case idle
-        /// The engine's thread sends the rest when the socket accepts bytes again.
         case writing
+        /// The engine's thread sends the rest when the socket accepts bytes again.
         case blocked
         /// Writing has failed, so no thread sends.
         ///
@@ -48,10 +49,10 @@ struct ConnectionStateMachine {
         case outputReady(byCaller: Bool)
         /// The socket accepts bytes, or has just connected.
         case writable
+        /// The socket has bytes to read, or the peer has closed it.
         case readable
         case wrote(Rest)
         case writeFailed
-        /// The socket has bytes to read, or the peer has closed it.
         case replied
         /// The connection is lost, has passed its deadline, or is not needed any more.
         case closed
@@ -59,7 +60,9 @@ struct ConnectionStateMachine {
 
     enum Rest: Equatable {
         case nothing
+        /// All bytes were sent, but callers have added more.
         case more
+        /// The socket accepts no more bytes for now.
         case part
     }
 
@@ -79,6 +82,7 @@ struct ConnectionStateMachine {
         case refuse
         /// Shut down both directions of the socket; the descriptor stays open.
         case shutDown
+        /// Fail these commands; if no thread writes, close the descriptor, otherwise shut it down.
         case close(failed: PendingQueue, isFree: Bool)
         /// Close the descriptor, which `close` has left open for the writing thread.
         case release

@@ -63,7 +63,7 @@ struct SettingReader {
     private enum Finding {
         case found(JSONValue)
         case missing
-        /// A value with a mistake, which was already recorded.
+        /// A value of another form, or a value that the provider could not read.
         case otherForm
         case mistaken
     }
