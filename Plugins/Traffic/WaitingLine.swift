@@ -69,7 +69,6 @@ struct WaitingLine {
         }
     }
 
-    /// A waiter and its rank in this line.
     struct Place {
         let rank: Rank
         fileprivate(set) var waiter: Waiter?
@@ -82,9 +81,8 @@ struct WaitingLine {
     private var byAge = Places(isByAge: true)
     // The latest round of each key. Without a key, the round of the latest turn in a class.
     private var rounds: [Precedence: UInt64] = [:]
-    // The permits that later calls than the oldest call have taken.
+    // The permits that calls behind the oldest call have taken before it.
     private var overtaking = 0
-    // The permits that the calls of each class need.
     private var costs = SIMD4<Int>()
 
     var isEmpty: Bool { byAge.count == 0 }

@@ -53,15 +53,15 @@ public struct ValkeyScript: Sendable, Hashable {
 
 /// A reply of a server (RESP2).
 public enum ValkeyValue: Sendable, Hashable {
-    /// There is no such value.
+    /// The null reply: the requested value does not exist.
     case null
     /// A short text, such as `OK`.
     case status(String)
     /// An integer.
     case integer(Int64)
-    /// Bytes.
+    /// A bulk string.
     case bytes(Data)
-    /// Several values.
+    /// An array of values.
     case array([ValkeyValue])
     /// An error within an array; if the whole reply is an error, the client throws it instead.
     case error(String)

@@ -4,9 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Errors of a server.
+/// The errors of a server, as `ClientError`.
 ///
-/// Each text is one sentence that says what to do.
+/// The text of each error is one sentence that says what to do.
 enum ValkeyFault {
     /// Returns text of a server or user, escaped for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }

@@ -110,7 +110,7 @@ public struct LeasedPermits: PermitSource {
 
     mutating func takeIdle(_ line: WaitingPermits) -> Int {
         defer { owed = 0 }
-        // Without this, the next lease would be requested at once.
+        // Without this reset, the next lease would be requested at once.
         lease.forget()
         return owed + reserved.removeLast(reserved.count - line.all)
     }

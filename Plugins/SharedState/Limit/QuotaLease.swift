@@ -32,7 +32,7 @@ struct QuotaLease {
     /// Whether so few permits are idle that the replica may request more.
     func isLow(_ idle: Int) -> Bool { size > 0 && idle * 4 <= size }
 
-    /// The number of permits to request if so many are idle; nil for none.
+    /// The number of permits to request if `idle` permits are idle; nil for none.
     func wanted(_ idle: Int) -> Int? {
         idle >= 0 && isLow(idle) && usedSinceCheck > 0 ? size - idle : nil
     }

@@ -9,12 +9,10 @@ import TurnpikeTraffic
 struct QuotaPlan: Sendable {
     let rules: [QuotaRule]
     let access: SharedAccess
-    /// The smallest burst.
     let burst: Int
     /// The name of the quota in a store; if nil, the limit's position in the stack identifies it.
     let key: String?
     private let places = QuotaPlaces()
-    // The time between two permits of the fastest rule.
     private let fastest: Double
     private let slowest: Double
 
@@ -153,7 +151,6 @@ extension [QuotaRule] {
 }
 
 extension Int64 {
-    /// A number of nanoseconds, limited to a quarter of the range of `Int64`.
     init(nanoseconds: Double) {
         self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
     }

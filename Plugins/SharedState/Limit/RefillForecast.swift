@@ -15,7 +15,7 @@ struct RefillForecast {
     private(set) var grown = 0
     /// No permit comes before this time.
     private(set) var scarceUntil = Int64.min
-    // The end of this forecast, because permits may be returned or the store may restart.
+    // The forecast ends at this time, because permits may be returned or the store may restart.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000
@@ -43,7 +43,8 @@ struct RefillForecast {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        // A correct store could have reserved permits here. Another store is asked rarely.
+        // A correct store could have reserved permits here. A store without this reservation has a
+        // fault, and is asked rarely.
         pause(
             after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
             from: now)

@@ -6,7 +6,7 @@ import TurnpikeTraffic
 
 /// The permits of a shared quota that a replica has reserved, in the order of their times.
 struct ReservedPermits {
-    // The permits of one answer. Those from `next` to `end` are unused.
+    // The permits of one answer. The permits from `next` to `end` are unused.
     private struct Grant {
         var next = 0
         var end: Int
@@ -44,7 +44,6 @@ struct ReservedPermits {
         count += permits
     }
 
-    /// Takes the permits of a call, if they are due.
     mutating func take(_ cost: Int, at now: Int64) -> Bool {
         guard cost <= count else { return false }
         if grants[head].next + cost <= min(grants[head].ready, grants[head].end) {
@@ -70,7 +69,6 @@ struct ReservedPermits {
         return nil
     }
 
-    /// When the last permit is due.
     var lastDue: Int64? { grants.last.map { due($0, $0.end - 1) } }
 
     /// Removes permits from the end, and returns the number of removed permits.

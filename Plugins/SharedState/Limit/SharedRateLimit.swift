@@ -98,7 +98,7 @@ public struct SharedRateLimit: RateLimiting {
 
     /// The properties of this gate; see ``/TurnpikeCore/GateFacts``.
     ///
-    /// Waiting for the store counts as waiting for a turn. The store's time limit ends the wait.
+    /// Waiting for the store counts as waiting for a turn. The store's time limit ends this wait.
     public func facts(for request: Request?) -> GateFacts? {
         let plan = driver.plan
         var facts = limitFacts(

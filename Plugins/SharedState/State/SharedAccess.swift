@@ -12,7 +12,7 @@ final class SharedAccess: Sendable {
         // Whether the last log line says that the store cannot be reached.
         var hasToldFailure = false
         var replicas = ReplicaCount()
-        // Whether the first operation has shown if the store can be reached.
+        // Whether an operation has ended, so that the state of the store is known.
         var hasMet = false
     }
 
@@ -214,7 +214,7 @@ extension SharedAccess {
 /// Log lines that belong to no call; the next call writes them.
 final class LogThrottle: Sendable {
     private let lines = Mutex<[String]>([])
-    // If there are no lines, a call does not take the lock.
+    // A call takes the lock only if there are log lines.
     private let isEmpty = Atomic(true)
 
     func add(_ line: String) {

@@ -43,7 +43,7 @@ public final class MemorySharedStore: SharedStore {
 
     // MARK: Quotas
 
-    /// Takes permits, or takes none.
+    /// Takes permits of a quota, or takes none.
     public func take(_ request: QuotaRequest) async -> QuotaAnswer {
         update { state, now in
             if let (_, end) = state.cooldowns.value(request.key, at: now) {

@@ -35,7 +35,7 @@ struct QuotaState: Sendable {
         var permits = request.maximum
         for (rule, offset) in zip(rules, offsets) {
             let due = (reach + Self.tolerance - offset) / rule.nanosecondsPerPermit + 1
-            // The comparison also keeps the conversion to `Int` in range.
+            // Because of the comparison, the conversion to `Int` cannot overflow.
             if due < Double(permits) { permits = Int(due) }
         }
         permits = max(permits, request.minimum, 1)

@@ -52,8 +52,8 @@ public protocol SharedStore: Sendable {
 
     /// Closes the connections and files of the store.
     ///
-    /// If a stack file describes the store, the file's client calls this after its last call. If
-    /// code made the store, that code closes it. The default implementation does nothing.
+    /// If a stack file describes the store, the file's client calls this after its last call. A
+    /// store that was made in code is closed by that code. The default implementation does nothing.
     func shutdown() async
 
     // MARK: Quotas

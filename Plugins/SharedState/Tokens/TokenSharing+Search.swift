@@ -51,7 +51,7 @@ extension TokenSharing {
                     : "the store of the token had no answer for"
                 throw ClientError(.auth, "\(reason) \(waited.text)")
             }
-            // Random pauses prevent the replicas from asking at the same time.
+            // A random pause prevents the replicas from asking at the same time.
             let pause = interval * (0.5 + job.context.random.unit())
             interval = min(interval * 1.5, Self.longestInterval)
             try await job.context.sleep(for: min(pause, job.policy.timeLimit - waited))

@@ -52,7 +52,8 @@ final class TokenSharing: BearerTokenSharing {
     // The limit is higher than for a rate limit, because each token is refreshed at most once a
     // second.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together have no connection to the store yet, but must not all sign in.
+    // Replicas that start together have no connection to the store at first, but must not all sign
+    // in.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
@@ -197,7 +198,6 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns the token with the latest refresh token.
     private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
         // A replica that signs out removes the token, so the old token must not be used.
         if let found, isNewer(found, job) { return found.token }
@@ -247,7 +247,7 @@ final class TokenSharing: BearerTokenSharing {
         return try await ask(
             "the lock of the token", job,
             late: { [self] answer in
-                // No task would release this lock, and it would delay all replicas.
+                // If no task released this lock, the lock would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
                 // The task ends by itself, because every operation of a store ends by itself.
                 _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
@@ -271,7 +271,7 @@ final class TokenSharing: BearerTokenSharing {
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
         let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
-        // A look at the store delays calls whose token may still be valid.
+        // A mere look at the store must be short: it delays calls whose token may still be valid.
         let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
         return try await shared.state.access.ask(
             what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,

@@ -37,7 +37,7 @@ extension TokenSharing {
         saveUnsaved()
     }
 
-    /// Begins to store the unsaved token, because there is now a clock.
+    /// Begins to store the unsaved token, because a call has now brought a clock.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
         let isDue = state.withLock { state in
             state.saving = (timeSource, tell)
@@ -111,7 +111,7 @@ extension TokenSharing {
             if let fence = isDone { state.fence = fence }
         }
         await unlock(lock, timeSource, tell)
-        // There may be another unsaved token by now.
+        // Another unsaved token may have come meanwhile.
         return false
     }
 

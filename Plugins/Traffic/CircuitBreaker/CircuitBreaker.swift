@@ -18,10 +18,10 @@ import TurnpikeSupport
 /// takes its place.
 ///
 /// The position of the gate decides what the gate counts. Inside a retry, the breaker counts
-/// attempts, including those that the retry hides. When it opens, it ends the retries of the call.
-/// An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never answers.
-/// The position inside a retry is right for most clients. Outside a retry, the breaker counts
-/// calls, and opens only when retries no longer help.
+/// attempts, including those that the retry hides. A breaker that opens ends the retries of the
+/// call. An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never
+/// answers. The position inside a retry is right for most clients. Outside a retry, the breaker
+/// counts calls, and opens only when retries no longer help.
 ///
 /// If one gate is in several stacks, these stacks share its circuits. The gate keeps the circuits
 /// of 1024 origins. If there are more, it drops the least recently used circuit, which closes it.

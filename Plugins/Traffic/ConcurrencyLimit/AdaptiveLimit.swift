@@ -88,7 +88,6 @@ struct LatencyProbe {
 
     private var whole: Double
     private var isProbing = false
-    // The mean latency at half the limit.
     private var base: Double?
     private var probesFrom: MonotonicInstant?
     // Requests sent before this time do not count, because they were sent under another limit.
@@ -98,8 +97,6 @@ struct LatencyProbe {
 
     init(limit: Double) { whole = limit }
 
-    /// Adds the latency of a request.
-    /// - Returns: The new limit.
     mutating func record(
         sentAt: MonotonicInstant, at now: MonotonicInstant, limit: Double,
         within bounds: ClosedRange<Double>

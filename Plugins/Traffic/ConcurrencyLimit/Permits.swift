@@ -266,7 +266,6 @@ final class Permits: Sendable {
     /// Whether the limits depend on when requests were sent.
     var followsLatency: Bool { measures.load(ordering: .relaxed) }
 
-    /// Adapts the limit of an origin to an outcome.
     func observe(
         _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant?, at now: MonotonicInstant
     ) {

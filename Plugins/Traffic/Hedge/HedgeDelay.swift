@@ -22,7 +22,7 @@ public struct HedgeDelay: Sendable, Hashable {
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil
     ) -> HedgeDelay {
-        // NaN counts as 1.
+        // A share that is not a number counts as 1.
         let part = part <= 1 ? Swift.max(part, 0) : 1
         return HedgeDelay(kind: .percentile(part, atLeast: atLeast, initially: initially))
     }

@@ -26,7 +26,7 @@ final class HedgeRace: Sendable {
         var legs: [Int: Leg] = [:]
         var launched = 0
         var isDecided = false
-        // The decision, until the caller takes it.
+        // The decision about the race, until the caller takes the decision.
         var decision: Answer?
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?

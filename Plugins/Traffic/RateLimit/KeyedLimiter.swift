@@ -41,7 +41,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     public let rules: [QuotaRule]
     /// The cool-downs for which the limit waits; nil if it ignores cool-downs.
     public let cooldowns: Cooldowns?
-    /// The figures of the limit.
+    /// The figures of the limit for a meter.
     public let figures: GateFigures
     let rates: PermitRates
     private let make: @Sendable () -> Source
@@ -256,7 +256,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // When the next call may start, as far as is known.
+    // When the next call may start; nil if this is not known.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)

@@ -286,7 +286,7 @@ struct StructuredItems {
 
         private static func isLowercase(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "a") < 26 }
 
-        // A hexadecimal digit in lower case.
+        // A hexadecimal digit, in lower case (§4.2.10).
         private static func digit(_ byte: UInt8) -> UInt8? {
             if Grammar.isDigit(byte) { return byte - UInt8(ascii: "0") }
             let letter = byte &- UInt8(ascii: "a")

@@ -272,7 +272,6 @@ public struct TokenBuckets: PermitSource {
 }
 
 extension Int64 {
-    /// A number of nanoseconds, limited to a quarter of the range of `Int64`.
     init(nanoseconds: Double) {
         self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
     }

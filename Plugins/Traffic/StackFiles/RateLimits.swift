@@ -173,7 +173,6 @@ private final class NoSharedLimits: SharedLimits {
 }
 
 extension Settings {
-    // The name of a shared quota.
     fileprivate func quotaName(isShared: Bool) -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }

@@ -237,9 +237,9 @@ extension ValkeyStore {
         /// The longest time for which a miss waits while another replica requests the same
         /// response; nil for no wait.
         ///
-        /// With this wait, all replicas together send one request. If the replica that sends the
-        /// request has stopped, the wait also ends after this time. If a response is not stored,
-        /// the waiting callers send their own requests. So do all callers of the next ten seconds.
+        /// So all replicas together send one request. If the replica that sends the request has
+        /// stopped, the wait also ends after this time. If a response is not stored, the waiting
+        /// callers send their own requests. So do all callers of the next ten seconds.
         public var fleetLock: Duration?
 
         /// Creates the default options.

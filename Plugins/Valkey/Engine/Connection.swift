@@ -60,7 +60,6 @@ final class Connection: @unchecked Sendable {
         unsentBytes += bytes.count
     }
 
-    /// Moves the output to the thread that writes.
     func takeOutput(at now: Int64) -> Writing {
         if rest.isEmpty {
             gathering.sent(at: now)

@@ -19,7 +19,7 @@ struct ConnectionStateMachine {
         /// The TLS handshake is running.
         case securing(wantsWrite: Bool)
         case greeting(Output)
-        /// The connection accepts commands of callers.
+        /// The first commands have their replies, so the connection accepts commands of callers.
         case ready(Output)
         /// The connection was closed while a thread was writing, so the descriptor is still open.
         case closing
@@ -33,7 +33,7 @@ struct ConnectionStateMachine {
         case blocked
         /// Writing has failed, so no thread sends.
         ///
-        /// Bytes that the server sent before are still read.
+        /// Bytes that have arrived are still read.
         case broken
     }
 

@@ -7,10 +7,10 @@
 /// probably send again. With 64 tasks that look up 1 KiB each in a store of responses, the wait
 /// saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, it saves 17 %
 /// of the processor time. The figures are medians of five interleaved rounds of `bench fleet-cache`
-/// on two busy cores. A single task pays nothing. To remove this wait, let `holds` return false and
+/// on two busy cores. For a single task, the wait costs nothing. To remove this wait, let `holds` return false and
 /// `replied` return true.
 ///
-/// At the latest, the engine sends when half of the running commands wait. So the server works on
+/// When half of the running commands wait, the engine sends these commands. So the server works on
 /// these commands while other tasks run. Sending all commands at once took 15 % longer from any
 /// thread, and 40 % longer on the engine's own thread (same load, idle machine). To remove this
 /// division into halves, let `isPiece` check only the bytes.

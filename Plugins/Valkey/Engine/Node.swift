@@ -83,6 +83,5 @@ final class Node: @unchecked Sendable {
 }
 
 extension Sequence where Element == Connection {
-    /// The connection with the fewest commands without a reply.
     var leastBusy: Connection? { self.min { $0.life.pending.count < $1.life.pending.count } }
 }

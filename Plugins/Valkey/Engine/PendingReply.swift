@@ -70,7 +70,6 @@ import TurnpikeSupport
     }
 }
 
-/// The node that gets a command.
 enum Route: Sendable {
     /// The primary, or any node of a cluster.
     case any

@@ -135,6 +135,5 @@ final class ReplyReader {
 struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20
-    /// The most levels of arrays.
     var maxDepth = 7
 }

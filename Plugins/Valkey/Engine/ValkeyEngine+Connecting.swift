@@ -124,7 +124,6 @@ extension ValkeyEngine {
         state.figures.connects += 1
     }
 
-    /// Handles a reply to one of the first commands.
     func greet(_ connection: Connection, _ reply: ValkeyValue, _ state: inout State) {
         guard let step = connection.greeting.popFirst() else { return }
         let node = connection.node

@@ -4,7 +4,6 @@ import Synchronization
 import TurnpikeCore
 
 extension ValkeyEngine {
-    /// The state that the engine's lock protects.
     // SAFETY: used only inside the lock.
     struct State: @unchecked Sendable {
         enum Ending { case none, asked, over }
@@ -72,7 +71,6 @@ extension ValkeyEngine {
             return node
         }
 
-        /// The bytes that were not passed to the system.
         var unsentBytes: Int {
             if nodes.isEmpty {
                 return home.connections.reduce(lineBytes) { $0 + $1.unsentBytes }

@@ -159,7 +159,6 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether the traffic does not leave the machine.
     var isLocal: Bool {
         host.hasPrefix("/") || host == "localhost" || host == "::1"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })

@@ -77,7 +77,7 @@ struct SharedReply {
 
     /// A time in microseconds, rounded up to a nanosecond, so that nothing happens too early.
     ///
-    /// The rounding ignores the error of an inexact addition.
+    /// An excess below the error of an inexact addition does not count.
     /// - Throws: An error if there is no such time.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],

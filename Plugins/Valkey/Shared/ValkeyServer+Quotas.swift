@@ -108,7 +108,7 @@ enum QuotaScripts {
 
         """
 
-    /// Takes permits, or takes none.
+    /// Takes permits of a quota, or takes none.
     ///
     /// The first key is that of the cool-down. The other keys are those of the rules. The
     /// arguments: the minimum, the maximum, the reach, and the interval and burst of each rule. The

@@ -24,7 +24,6 @@ struct WorstCase: Equatable {
         }
     }
 
-    /// How a gate may act on a request.
     enum Variant {
         case effects([GateEffect])
         case nothing

@@ -22,7 +22,6 @@ extension StackExplanation {
 }
 
 extension GateExplanation {
-    /// The number of groups around the gate.
     fileprivate var depth: Int { place.count { $0 == "." } }
 }
 

@@ -43,7 +43,7 @@ extension GateExplanation {
         }
     }
 
-    /// More texts about the gate than ``statement``.
+    /// Further texts about the gate, besides ``statement``.
     var details: [String] {
         var details: [String] = []
         if runs != .perCall { details.append(runs.rawValue) }
@@ -72,7 +72,6 @@ extension String {
 }
 
 struct BoundRow {
-    /// The name of the bounded amount.
     let label: String
     let value: String
     let reason: String

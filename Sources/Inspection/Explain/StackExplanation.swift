@@ -70,7 +70,6 @@ public struct GateExplanation: Sendable {
 
     var flattened: [GateExplanation] { [self] + gates.flatMap(\.flattened) }
 
-    /// Whether the gate has an effect on the request.
     var isActive: Bool {
         switch status {
         case .applies, .unknown: true

@@ -90,7 +90,7 @@ struct StackReading {
                 isOut
                 ? nil : .gate(number: number, variants: variants(gate, facts, request))
             if !isOut { note(gate, facts, isActive: facts?.passedOver == nil || mayChange) }
-            // If some requests skip a gate, the gate decides nothing for them.
+            // A gate that some requests skip does not decide about their repetition.
             if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(

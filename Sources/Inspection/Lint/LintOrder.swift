@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm, which takes the first allowed gate in each step.
+    // Kahn's algorithm, which always takes the first gate that is allowed next.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)

@@ -17,7 +17,7 @@ public struct ClientStatus: Sendable, Hashable, Codable {
         public let name: String
         /// The configuration in words; empty if it is not known.
         public let summary: String
-        /// The state of the part: trouble first, then by name, at most 40 lines.
+        /// The figures of the part: trouble first, then by name, at most 40 figures.
         public let figures: [LiveFigure]
 
         init(_ place: String, _ name: String, _ summary: String?, _ figures: [LiveFigure]) {

@@ -91,7 +91,7 @@ extension [ClientStatus] {
     /// Blocks the thread.
     /// - Parameter path: The path of the socket.
     /// - Throws: A fault of the file system, also if the server sends nothing for five seconds or
-    ///   more than 16 MiB. A `DecodingError` if the content is no state.
+    ///   more than 16 MiB. A `DecodingError` if the content is not the JSON of states.
     public init(socket path: String) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

@@ -60,7 +60,7 @@ struct RecordedTrace {
         var outcome: Outcome?
         /// Whether no further span may begin inside this span.
         var isSealed = false
-        /// The gate's own description of what it did.
+        /// The description that the gate gives of its work on the request.
         var detail: String?
     }
 

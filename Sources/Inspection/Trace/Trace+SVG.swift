@@ -98,7 +98,7 @@ private struct TracePicture {
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }
-        // Bars of less than a pixel are not drawn. Only their figure is shown.
+        // Bars of less than a pixel are not drawn. Only the figure of such a bar is shown.
         let least = span.kind == .wait ? .zero : tree.end / barWidth * 1.5
         lines += row.own.filter { $0.upperBound - $0.lowerBound >= least }.map {
             bar($0, top, 12, kind)

@@ -66,7 +66,6 @@ extension Trace {
 }
 
 extension Trace {
-    /// The size of a header field without its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride
 
     /// The approximate memory that the trace takes.

@@ -27,7 +27,6 @@ final class TraceRecorder: CallReader {
         var number: UInt64?
         // The call's random share; nil if the share decides nothing.
         var share: Double?
-        // The rules for hiding secrets.
         var redaction: Redaction?
         // Whether a traced `Call` needs the trace, even if the store drops it.
         var isAskedFor = false

@@ -11,10 +11,10 @@ final class TraceTexts {
     // The size limits in bytes for URLs and header fields: of all exchanges, and of one exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
-    // The size limits in bytes for descriptions of errors: of all together, and of one.
+    // The size limits in bytes for descriptions of errors: for all together, and for one.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The size limits in bytes for names: of all together, and of one.
+    // The size limits in bytes for names: for all names together, and for one name.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
     private static let maxBuckets = 192

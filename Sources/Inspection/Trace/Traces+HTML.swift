@@ -111,7 +111,6 @@ enum TracePage {
         "sha256-" + SHA256.digest(of: Data(text.utf8)).base64EncodedString()
     }
 
-    /// The script: the colors, then the code.
     private static let script: String = {
         let phases = TracePhases.Name.allCases.map { ($0.rawValue, JSONValue.string($0.color)) }
         return "\"use strict\";const PHASES=\(JSONValue.object(JSONObject(phases)));\n"

@@ -140,7 +140,6 @@ extension LintRule {
         return longestWait(late).map { $0 > valid } ?? true
     }
 
-    // How long a gate may delay a request.
     private static func longestWait(_ gate: LintSubject.Entry) -> Duration? {
         var sum = Duration.zero
         for effect in gate.effects {
@@ -194,7 +193,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// How long a time stamp is valid; an inner nil means any time, and an outer nil no stamp.
+    /// How long a time stamp is valid; the inner nil means any time, the outer nil means no stamp.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

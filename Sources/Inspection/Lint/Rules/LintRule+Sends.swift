@@ -223,7 +223,6 @@ extension LintSubject.Entry {
 }
 
 extension GateEffect {
-    /// The factor by which the effect multiplies the sends of a call.
     fileprivate var sends: Int {
         switch self {
         case .retries(let attempts, _, _): max(attempts ?? 1 << 10, 1)

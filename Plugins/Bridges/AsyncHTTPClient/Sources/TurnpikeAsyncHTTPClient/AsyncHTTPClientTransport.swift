@@ -50,9 +50,9 @@ public final class AsyncHTTPClientTransport: Transport {
     /// Creates a transport with its own `HTTPClient`, which the transport shuts down.
     /// - Parameters:
     ///   - configuration: The configuration, of which four parts are ignored. Redirects are not
-    ///     followed. The transport decodes content. A retry repeats connecting, not the
-    ///     `HTTPClient` (`retryConnectionEstablishment`). There is no tracer, because the spans
-    ///     would have no parent.
+    ///     followed. The transport decodes content. The `HTTPClient` does not repeat connecting
+    ///     (`retryConnectionEstablishment`), because a retry does. There is no tracer, because the
+    ///     spans would have no parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),

@@ -85,7 +85,6 @@ final class HTTPExchange: Sendable {
 
     // MARK: Ends
 
-    /// Makes async-http-client stop, which closes the connection.
     private func stop(_ reason: any Error) {
         stop(state.withLock { $0.giveUp() }, reason)
     }

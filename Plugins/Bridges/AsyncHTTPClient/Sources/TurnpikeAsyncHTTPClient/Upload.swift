@@ -98,7 +98,6 @@ final class Upload: Sendable {
         piece?.settle(.success(()))
     }
 
-    /// Stops reading the content.
     func close() {
         let task = state.withLock { state -> Task<Void, Never>? in
             defer { state = .closed }

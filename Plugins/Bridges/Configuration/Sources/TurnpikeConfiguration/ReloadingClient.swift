@@ -117,7 +117,7 @@ public final class ReloadingClient: Sendable {
                 refusal = nil
                 return .success(file)
             } catch {
-                // While this part is wrong, other parts of the configuration may change.
+                // While this part of the configuration is wrong, other parts may change.
                 let text = String(describing: error)
                 if refusal == text { return nil }
                 refusal = text

@@ -122,7 +122,6 @@ final class EventRules: Sendable {
         }
     }
 
-    // Returns the method's name in the conventions.
     private static func registered(_ method: HTTPMethod) -> String? {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:

@@ -15,7 +15,7 @@ struct FigureInstruments {
         let dimensions: [String]
     }
 
-    /// The labels that the library's gates set only on some series of a name.
+    /// The labels that gates of this library set only on some series of a figure.
     private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
 
     private let factory: any MetricsFactory

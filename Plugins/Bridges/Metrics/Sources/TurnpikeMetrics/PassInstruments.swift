@@ -24,7 +24,6 @@ struct PassInstruments {
     private var series: [MetricLabels: Series] = [:]
     private var active: [MetricLabels: any MeterHandler] = [:]
 
-    /// The names of all metrics of passes.
     static let names: Set = [
         "http.client.active_requests", "http.client.request.duration",
         "http.client.request.body.size", "http.client.response.body.size",

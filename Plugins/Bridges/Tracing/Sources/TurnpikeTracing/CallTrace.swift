@@ -40,7 +40,6 @@ final class CallTrace: Sendable {
         return context[InCall.self]
     }
 
-    /// The trace of the call for which the task runs.
     enum InTask: ServiceContextKey {
         typealias Value = CallTrace
         static var nameOverride: String? { "turnpike-call" }

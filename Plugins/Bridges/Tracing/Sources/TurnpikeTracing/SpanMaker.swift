@@ -102,7 +102,7 @@ struct SpanMaker: Sendable {
         case .finished, .dropped:
             if let type = Self.errorType(of: status) {
                 span.attributes["error.type"] = type
-                // The status code is enough, so there is no description.
+                // The status code says enough, so the span gets no description.
                 span.setStatus(SpanStatus(code: .error))
             }
         }

@@ -67,7 +67,7 @@ public struct Tracing: GateGroup {
     ///
     /// The exporter of a tracer uses this for its own calls. Without this, each export would create
     /// spans, which would also be exported. Tasks that the operation starts create no spans either.
-    /// Detached tasks, such as the refresh of a token by `BearerTokens`, do.
+    /// Detached tasks, such as the refresh of a token by `BearerTokens`, still create spans.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
@@ -133,7 +133,7 @@ extension Registry {
     }
 }
 
-/// What a span is created for.
+/// The subject of a span: the call, or one request.
 private enum TracedPart: String, CaseIterable {
     case call
     case attempts
