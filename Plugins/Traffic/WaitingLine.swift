@@ -11,7 +11,7 @@ final class Waiter: Sendable {
     /// Whether a line begins with this call, so that the log gets a line about waiting calls.
     let beginsLine: Bool
     let cost: Int
-    /// When the call must have ended; nil if it has no deadline.
+    /// The time at which the call must have ended; nil if it has no deadline.
     let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 

@@ -63,7 +63,7 @@ public enum ValkeyValue: Sendable, Hashable {
     case bytes(Data)
     /// An array of values.
     case array([ValkeyValue])
-    /// An error within an array; if the whole reply is an error, the client throws it instead.
+    /// An error within an array; the client throws an error that is the whole reply.
     case error(String)
 }
 

@@ -112,7 +112,7 @@ extension ValkeyServer {
     ///
     /// A command with such a key is sent to that node.
     /// - Parameter limit: The longest time for the reply.
-    /// - Returns: The keys. For a server outside of a cluster, only nil.
+    /// - Returns: The keys. For a server outside of a cluster, a single nil.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server does not answer in time, and
     ///   `CancellationError`.
     public func keysOfNodes(within limit: Duration) async throws -> [String?] {

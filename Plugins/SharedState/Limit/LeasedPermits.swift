@@ -80,7 +80,7 @@ public struct LeasedPermits: PermitSource {
     /// Whether a call may start as soon as the store answers.
     public func mayStartSoon(at now: Int64) -> Bool { !isLocal && !forecast.isScarce(at: now) }
 
-    /// When the first waiting call may start; nil until the store has answered.
+    /// The time at which the first waiting call may start; nil until the store has answered.
     public func turn(of cost: Int) -> Int64? {
         let due = reserved.due(of: cost)
         guard let start = buckets?.turn(of: cost) else { return due }

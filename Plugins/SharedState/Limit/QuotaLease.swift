@@ -9,7 +9,7 @@ import TurnpikeTraffic
 struct QuotaLease {
     private(set) var size = 0
     private(set) var most = 0
-    /// When the number of idle permits is checked next.
+    /// The time of the next check of the idle permits.
     private(set) var checkAt = Int64.max
     // The permits used in the current measurement, and those used since the last check.
     private var used = 0

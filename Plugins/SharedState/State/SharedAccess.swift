@@ -69,7 +69,7 @@ final class SharedAccess: Sendable {
 
     var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
 
-    /// When the store may be asked next; nil if it may be asked now.
+    /// The earliest time at which the store may be asked; nil if it may be asked now.
     func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { $0.circuit.nextAdmission(at: now) }
     }

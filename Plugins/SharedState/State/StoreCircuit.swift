@@ -28,7 +28,7 @@ public struct StoreCircuit: Sendable {
     /// Whether operations are sent without a test of the store.
     public var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// When the next operation may be admitted; nil if an operation may be admitted now.
+    /// The earliest time for the next operation; nil if an operation may be admitted now.
     ///
     /// While a test runs, this is the time after which the test counts as lost.
     public func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {

@@ -11,7 +11,7 @@ struct QuotaState: Sendable {
     // The theoretical arrival time of each rule, by identity. A rule without an arrival time has
     // all permits.
     private var arrivals: [String: Double] = [:]
-    // When the arrival times were last changed.
+    // The time of the last change of the arrival times.
     private var changed = -Double.infinity
 
     // Adding intervals is inexact, so a permit that is due within a nanosecond counts as due.

@@ -97,7 +97,7 @@ extension BearerTokens {
     /// - Parameters:
     ///   - token: The first token; if nil, the first call asks the provider.
     ///   - provider: Requests new tokens; if nil, a token is never replaced.
-    ///   - policy: When and how often tokens are replaced.
+    ///   - policy: The rules for when and how often tokens are replaced.
     ///   - requestedScope: The scope that the provider requests, to notice a later change.
     ///   - shared: The common place for the token.
     ///   - onRefresh: Runs with each new token, before the waiting calls continue.

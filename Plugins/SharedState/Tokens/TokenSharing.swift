@@ -49,8 +49,8 @@ final class TokenSharing: BearerTokenSharing {
     private static let margin = Duration.seconds(5)
     // How long a store must be unreachable before a refresh token is used without a lock.
     private static let patience = Duration.seconds(1)
-    // The limit is higher than for a rate limit, because each token is refreshed at most once a
-    // second.
+    // An operation may take longer than for a rate limit, because each token is refreshed at most
+    // once a second.
     private static let slowest = Duration.milliseconds(250)
     // Replicas that start together have no connection to the store at first, but must not all sign
     // in.

@@ -91,7 +91,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - key: The key of the quota.
     ///   - precedence: Decides when the call has its turn.
     ///   - cost: How many permits the call takes, at least 1.
-    ///   - deadline: When the call must have ended.
+    ///   - deadline: The time at which the call must have ended.
     ///   - timeSource: The clock that wakes up the call.
     /// - Returns: The waiter, or nil if the permits were available.
     /// - Throws: `rateLimited` if the line is full, and `deadlineExceeded` if the permits would
@@ -256,7 +256,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // When the next call may start; nil if this is not known.
+    // The earliest start of the next call; nil if this is not known.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)

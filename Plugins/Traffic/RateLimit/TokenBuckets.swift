@@ -67,7 +67,7 @@ public protocol PermitSource: Sendable {
     /// The earliest start of a call behind other calls that need `permits` permits.
     func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64
 
-    /// When the first call in line may start; nil if this is not known yet.
+    /// The earliest start of the first call in line; nil if this is not known yet.
     func turn(of cost: Int) -> Int64?
 
     /// Returns permits; a negative number charges permits, even before they are available.
@@ -210,7 +210,7 @@ public struct TokenBuckets: PermitSource {
         max(start(of: cost, behind: permits), now)
     }
 
-    /// When the first call in line may start.
+    /// The earliest start of the first call in line.
     public func turn(of cost: Int) -> Int64? { start(of: cost, behind: 0) }
 
     /// Returns permits; a negative number charges permits, even before they are available.

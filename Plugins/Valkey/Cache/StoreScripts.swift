@@ -39,8 +39,8 @@ enum StoreScripts {
 
     /// Stores an entry, or returns 0 if the key was removed after the request was sent.
     ///
-    /// Arguments: field, record, time of use, microseconds since the request was sent, most
-    /// variants, most bytes of all variants, replica.
+    /// Arguments: field, record, time of use, microseconds since the request was sent, limit of
+    /// variants, limit of bytes of all variants, replica.
     static let store = ValkeyScript(
         """
         \(now)

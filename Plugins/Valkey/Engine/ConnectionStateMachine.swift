@@ -31,7 +31,7 @@ struct ConnectionStateMachine {
         case writing
         /// The engine's thread sends the rest when the socket accepts bytes again.
         case blocked
-        /// Writing has failed, so no thread sends.
+        /// Writing has failed, so no thread sends any more.
         ///
         /// Bytes that have arrived are still read.
         case broken

@@ -7,8 +7,8 @@
 /// probably send again. With 64 tasks that look up 1 KiB each in a store of responses, the wait
 /// saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, it saves 17 %
 /// of the processor time. The figures are medians of five interleaved rounds of `bench fleet-cache`
-/// on two busy cores. For a single task, the wait costs nothing. To remove this wait, let `holds` return false and
-/// `replied` return true.
+/// on two busy cores. For a single task, the wait costs nothing. To remove this wait, let `holds`
+/// return false and `replied` return true.
 ///
 /// When half of the running commands wait, the engine sends these commands. So the server works on
 /// these commands while other tasks run. Sending all commands at once took 15 % longer from any
@@ -25,7 +25,7 @@ struct Gathering {
     private static let mostBytes = 32 << 10
     private static let pieces = 8...32
 
-    /// When the waiting commands must be sent at the latest.
+    /// The latest time at which the waiting commands must be sent.
     var deadline: Int64 { until }
 
     mutating func add() { held += 1 }

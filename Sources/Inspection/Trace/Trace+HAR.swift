@@ -181,7 +181,7 @@ public enum HARFormat {
     ///   - headers: The header fields.
     ///   - content: The members of `content` besides `mimeType`. The member `size` is required.
     ///   - bodySize: The size in bytes of the content as sent, if known.
-    ///   - now: When the response was received. Cookies that expire need this time.
+    ///   - now: The time at which the response was received. Cookies that expire need this time.
     /// - Returns: The object.
     public static func response(
         _ status: HTTPStatus?, version: String?, headers: HTTPHeaders, content: JSONObject,
