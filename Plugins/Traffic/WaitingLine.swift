@@ -247,11 +247,9 @@ extension BoundedMap where Value: LineEntry {
 }
 
 extension WaitingLine {
-    /// Decides whether to report a line: only if there was no report for ``Permits/newsInterval``.
-    /// - Parameters:
-    ///   - toldAt: The time of the last report; set to `now` if the method returns true.
-    ///   - now: The current time.
-    /// - Returns: Whether to report the line.
+    /// Whether to report a line: only if there was no report for ``Permits/newsInterval``.
+    ///
+    /// If the line must be reported, `toldAt` becomes `now`.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
         if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
         toldAt = now
@@ -261,16 +259,10 @@ extension WaitingLine {
 
 extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
-    /// - Parameters:
-    ///   - context: The call's context.
-    ///   - name: The name of the awaited permit, for the call's trace.
-    ///   - phrase: The words for the error if the deadline passes during the wait.
-    ///   - news: The gate's log line if a line begins.
-    ///   - gate: The gate's name.
-    ///   - tellGauges: Reports the number of waiting calls to the meter.
-    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come; the
-    ///     inner gates then end the call.
-    /// - Throws: `CancellationError`, or the error of the context's cancellation.
+    ///
+    /// `phrase` is for the error if the deadline passes during the wait, and `news` for the log if
+    /// a line begins. `leave` removes the waiter from its line; it returns false if the turn has
+    /// already come, and the inner gates then end the call.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
         saying news: @autoclosure () -> String? = nil, by gate: String = "",

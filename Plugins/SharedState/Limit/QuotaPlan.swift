@@ -107,8 +107,9 @@ struct QuotaPlan: Sendable {
     }
 
     /// Checks an answer, and moves its times into a usable range.
-    /// - Throws: An error if the answer breaks the protocol of a store. Without an offset, a rule
-    ///   would be violated. With a permit due in a year, calls would wait for a year.
+    ///
+    /// Without an offset, a rule would be violated. With a permit due in a year, calls would wait
+    /// for a year.
     func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
         switch answer {
         case .granted(let grant):

@@ -48,9 +48,8 @@ struct ReplicaCount {
         return true
     }
 
-    /// Ends a heartbeat.
-    /// - Parameter count: The number of replicas; nil if the store gave no answer. A number above
-    ///   ``most`` is ignored.
+    /// Ends a heartbeat; a count above ``most`` is ignored, and nil means that the store gave no
+    /// answer.
     mutating func end(_ count: Int?) {
         isBeating = false
         guard let count, count <= Self.most else { return }

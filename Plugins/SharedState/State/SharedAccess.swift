@@ -76,19 +76,12 @@ final class SharedAccess: Sendable {
 
     func flush() async { await figures.flush() }
 
-    /// Asks the store, within the time limit.
-    /// - Parameters:
-    ///   - what: What is asked for, in messages: `a permit`.
-    ///   - timeSource: The clock of the limit.
-    ///   - limit: A time limit instead of ``timeLimit``, for requests that no call waits for.
-    ///   - firstLimit: The time limit, including that for connecting, until the store has answered
-    ///     once. Until then, earlier failures do not prevent the request. Nil: there is no such
-    ///     limit.
-    ///   - tell: Gets a line for the log.
-    ///   - late: Gets an answer that comes after the limit, or after the caller was cancelled.
-    ///   - operation: Asks the store.
-    /// - Returns: The answer. Nil if there is no answer, so that the gate must decide locally.
-    /// - Throws: Only `CancellationError`.
+    /// Asks the store, within the time limit; nil if there is no answer, so that the gate must
+    /// decide locally.
+    ///
+    /// `firstLimit` includes connecting, and holds until the store has answered once; until then,
+    /// earlier failures do not prevent the request. `late` gets an answer that comes after the
+    /// limit, or after the caller was cancelled. The only error is `CancellationError`.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
         firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,

@@ -78,7 +78,8 @@ struct Circuit: BoundedMapEntry {
     }
 
     /// Admits all calls, and counts anew; running calls no longer count.
-    /// - Parameter name: The person who closes the circuit; nil if probes close it.
+    ///
+    /// `name` is the person who closes the circuit, and nil if probes close it.
     mutating func close(by name: String? = nil) {
         enter(.closed)
         openings = 0
@@ -124,8 +125,7 @@ struct Circuit: BoundedMapEntry {
         }
     }
 
-    /// Records the verdict on a call that was admitted.
-    /// - Returns: The new state, if the verdict changes the state.
+    /// Records the verdict on a call that was admitted; returns the new state if the state changes.
     mutating func record(
         _ verdict: CircuitVerdict, generation: UInt64, at now: MonotonicInstant, _ rules: Rules
     ) -> CircuitState? {

@@ -62,8 +62,7 @@ final class Permits: Sendable {
             if let new, let waiter = new.waiter { ready.append(waiter, rank: new.rank) }
         }
 
-        /// Takes a waiting call out of its line.
-        /// - Returns: The waiting call; nil if it was not in line.
+        /// Takes a waiting call out of its line; nil if the call was not in line.
         mutating func remove(_ rank: WaitingLine.Rank, of origin: Origin) -> Waiter? {
             let waiter = shares.updateIfPresent(origin) { $0.line.remove(rank) } ?? nil
             if waiter != nil { waiting -= 1 }
@@ -71,9 +70,9 @@ final class Permits: Sendable {
             return waiter
         }
 
-        /// Adds a call to the line of an origin.
-        /// - Returns: The waiter of the call, and the waiter that is refused for it; nil if the
-        ///   call is refused.
+        /// Adds a call to the line of an origin; nil if the call is refused.
+        ///
+        /// If the lines are full, `outranked` is the waiter that is refused instead.
         mutating func append(
             _ origin: Origin, _ precedence: Precedence, at now: MonotonicInstant
         ) -> (waiter: Waiter, outranked: Waiter?)? {
@@ -180,13 +179,9 @@ final class Permits: Sendable {
 
     // MARK: Taking
 
-    /// Takes a permit, or a place in line.
-    /// - Parameters:
-    ///   - origin: The origin that the permit is for.
-    ///   - precedence: Decides when the call has its turn.
-    ///   - timeSource: The clock for the interval between reports of waiting calls.
-    /// - Returns: The waiter, or nil if the call has a permit.
-    /// - Throws: `overloaded` if the call gets neither a permit nor a place in line.
+    /// Takes a permit, or returns the waiter of a call that has a place in line.
+    ///
+    /// Throws `overloaded` if the call gets neither.
     func take(
         _ origin: Origin, _ precedence: Precedence = Precedence(), timeSource: any TimeSource
     ) throws -> Waiter? {
@@ -221,8 +216,7 @@ final class Permits: Sendable {
         return waiter
     }
 
-    /// Removes a waiter from its line.
-    /// - Returns: Whether the waiter was still in line.
+    /// Removes a waiter from its line; returns whether the waiter was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { $0.remove(waiter.rank, of: origin) != nil }
     }

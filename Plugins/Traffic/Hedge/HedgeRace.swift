@@ -50,12 +50,10 @@ final class HedgeRace: Sendable {
     }
 
     /// Runs the attempts until there is a decision.
-    /// - Parameters:
-    ///   - mayLaunch: Whether a hedge may be sent.
-    ///   - giveBack: Called if a hedge was allowed but is not sent, because of the decision or a
-    ///     cancellation.
-    /// - Returns: The first good response, or a bad response if no good response came.
-    /// - Throws: The last error, if no attempt returned a response.
+    ///
+    /// `giveBack` is called if a hedge was allowed but is not sent, because of the decision or a
+    /// cancellation. Without a good response, a bad response is returned, or else the last error is
+    /// thrown.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }

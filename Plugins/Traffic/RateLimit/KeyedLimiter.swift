@@ -86,16 +86,10 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     // MARK: Calls
 
-    /// Takes permits, or takes a place in line.
-    /// - Parameters:
-    ///   - key: The key of the quota.
-    ///   - precedence: Decides when the call has its turn.
-    ///   - cost: How many permits the call takes, at least 1.
-    ///   - deadline: The time at which the call must have ended.
-    ///   - timeSource: The clock that wakes up the call.
-    /// - Returns: The waiter, or nil if the permits were available.
-    /// - Throws: `rateLimited` if the line is full, and `deadlineExceeded` if the permits would
-    ///   come too late.
+    /// Takes permits, or returns the waiter of a call that has a place in line.
+    ///
+    /// Throws `rateLimited` if the line is full, and `deadlineExceeded` if the permits would come
+    /// too late.
     func take(
         _ key: QuotaKey, _ precedence: Precedence = Precedence(), cost: Int = 1,
         deadline: MonotonicInstant? = nil, timeSource: any TimeSource
@@ -144,8 +138,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return waiter
     }
 
-    /// Takes permits if they are available at once.
-    /// - Returns: Whether the permits were available.
+    /// Takes permits, and returns true, if they are available at once.
     func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
         if cost <= 0 { return true }
         var actions = DeferredActions()
@@ -170,8 +163,8 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return true
     }
 
-    /// Removes a call from its line; the calls behind it move up.
-    /// - Returns: Whether the call was still in line.
+    /// Removes a call from its line, and returns whether it was in line; the calls behind it move
+    /// up.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()
         let hasLeft = state.withLock { state in

@@ -210,11 +210,8 @@ struct QuotaLeft: Equatable {
     var quota: Int?
     var window: Duration?
 
-    /// The fields of a response.
-    /// - Parameters:
-    ///   - headers: The header fields.
-    ///   - now: The Unix time.
-    /// - Returns: Each remaining quota of requests that the response states.
+    /// Each remaining quota of requests that the fields of a response state; `now` is the Unix
+    /// time.
     static func all(in headers: HTTPHeaders, at now: Double) -> [QuotaLeft] {
         let limits = headers.rateLimits
         if limits.isEmpty { return older(in: headers, at: now).map { [$0] } ?? [] }

@@ -155,8 +155,8 @@ struct PermitRates: Sendable, Hashable {
     var interval: Int64 { others.reduce(first.interval) { max($0, $1.interval) } }
 
     /// The rates in words, as the end of a sentence that begins with "lets".
-    /// - Parameter what: What starts, with a leading blank; empty if this is clear.
-    /// - Returns: The end of the sentence.
+    ///
+    /// `what` is the noun for what starts, with a leading blank, or empty.
     func text(_ what: String) -> String {
         guard others.isEmpty else {
             return "calls start by \(all.count) rules: "

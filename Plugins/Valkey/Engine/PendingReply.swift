@@ -33,8 +33,8 @@ import TurnpikeSupport
         unsafe state = unsafe .waits(continuation)
     }
 
-    /// Sets the result, if there is none yet.
-    /// - Returns: The continuation, for the one task that resumes it.
+    /// Sets the result, if there is none yet; returns the continuation for the one task that
+    /// resumes it.
     func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
         let before = unsafe state
         if case .over = unsafe before { return nil }

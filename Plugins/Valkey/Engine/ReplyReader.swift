@@ -33,8 +33,7 @@ final class ReplyReader {
         }
     }
 
-    // Takes a line, or the beginning of one.
-    // - Returns: Its value, if it is complete.
+    // Takes a line, or the beginning of a line; returns the value of a complete line.
     private func nextLine(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         let type = line.first ?? rest[rest.startIndex]
         guard "+-:$*".utf8.contains(type) else { throw fault("a value has an unknown type") }
@@ -91,8 +90,7 @@ final class ReplyReader {
         return nil
     }
 
-    // Takes bytes of a bulk string.
-    // - Returns: The string, if it is complete.
+    // Takes bytes of a bulk string; returns the string when it is complete.
     private func restOfContent(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         guard var (part, missing) = content.take() else { return nil }
         let new = rest.prefix(missing)

@@ -13,13 +13,10 @@ struct SlotTable {
     /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
-    /// Reads the reply of `CLUSTER SLOTS`.
+    /// Reads the reply of `CLUSTER SLOTS`; nil if the reply has another form.
     ///
-    /// Invalid entries are skipped.
-    ///
-    /// Reading runs under the engine's lock, so its cost is bounded: each slot is in at most one
-    /// range.
-    /// - Returns: Nil if the reply has another form.
+    /// Invalid entries are skipped. Reading runs under the engine's lock, so each slot is in at
+    /// most one range.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }
         var left = KeySlot.count

@@ -8,10 +8,10 @@ import TurnpikeCore
     private let pointer: UnsafeMutableRawPointer
     private static let fault = load(nil)
 
-    /// - Parameters:
-    ///   - authorities: A file of certificates; nil for the system's certificates.
-    ///   - file: The library, for tests.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL.
+    /// Loads the certificates of a file, or those of the system.
+    ///
+    /// Throws ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL. Tests load another
+    /// library.
     init(authorities: String?, loading file: String? = nil) throws {
         if let reason = file.map(Self.load) ?? Self.fault {
             throw ClientError(

@@ -7,8 +7,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Sends a command, and waits for its reply.
-    /// - Returns: The reply, which may be an error of the server.
+    /// Sends a command, and waits for the reply, which may be an error of the server.
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {

@@ -63,7 +63,6 @@ struct SharedReply {
     var count: Int { values.count }
 
     /// A whole number within a range.
-    /// - Throws: An error if there is no such number.
     func integer(_ index: Int, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let number: Int? =
             switch values.indices.contains(index) ? values[index] : .null {
@@ -78,7 +77,6 @@ struct SharedReply {
     /// A time in microseconds, rounded up to a nanosecond, so that nothing happens too early.
     ///
     /// An excess below the error of an inexact addition does not count.
-    /// - Throws: An error if there is no such time.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],
             let microseconds = Double(String(decoding: data, as: UTF8.self)), !microseconds.isNaN

@@ -71,16 +71,14 @@ struct HTTPExchangeState {
         return givenUp
     }
 
-    /// Records the head of a refusal.
-    /// - Returns: Whether the refusal has no content and the upload has not ended.
+    /// Records the head of a refusal; returns whether the refusal ends before the upload.
     mutating func receiveRefusal(_ length: Int64) -> Bool {
         guard case .underWay = sending else { return false }
         sending = .refused(rest: length)
         return length == 0
     }
 
-    /// Records content of the response.
-    /// - Returns: Whether this content ends a refusal while the upload has not ended.
+    /// Records content; returns whether the content ends a refusal before the upload.
     mutating func receive(_ count: Int) -> Bool {
         guard case .refused(let rest) = sending else { return false }
         sending = .refused(rest: rest - Int64(count))
