@@ -24,7 +24,7 @@ struct ChunkBuckets {
     }
 
     static let limit = 32
-    // If there are more buckets of one size than this, two are merged.
+    // The most buckets of one size; if there are more, the two oldest are merged.
     private static let perLevel = 4
 
     private(set) var buckets: [Bucket] = []
