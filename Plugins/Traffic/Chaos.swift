@@ -16,14 +16,14 @@ import TurnpikeSupport
 /// drill.set(share: 1, by: "Ann, game day")
 /// ```
 ///
-/// The gate does nothing until code or a stack file sets its ``/TurnpikeMiddleware/Switch``. Place
-/// the gate next to the transport. By default, the gate makes no fault for requests that must not
-/// be sent twice (``/TurnpikeCore/Request/isRepeatable``). The gate never makes a fault for
+/// The gate does nothing until code or a stack file turns on its ``/TurnpikeMiddleware/Switch``.
+/// Place the gate next to the transport. By default, the gate makes no fault for requests that must
+/// not be sent twice (``/TurnpikeCore/Request/isRepeatable``). The gate never makes a fault for
 /// requests that can be sent only once.
 ///
 /// Each fault is in the log, in the trace beside the name of the gate, and in the counter
-/// `turnpike.chaos.faults`, so that it is not mistaken for a real fault. The text of an error
-/// states that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
+/// `turnpike.chaos.faults`. So no reader mistakes it for a real fault. The text of an error says
+/// that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
     /// The fault that the gate makes.
     public enum Fault: Sendable, Hashable {
@@ -60,9 +60,9 @@ public struct Chaos: Interceptor {
     ///   - fault: The fault that the gate makes.
     ///   - rate: The share of the requests that get the fault, from 0 to 1.
     ///   - seed: With a seed, the numbers of calls and attempts decide which requests get the
-    ///     fault, so that each run has the same faults.
-    ///   - control: Turns the gate on. By default, the gate is off.
-    ///   - sparesUnrepeatable: Whether requests that must not be sent twice get no fault.
+    ///     fault. Each run then has the same faults.
+    ///   - control: Turns the gate on and off. By default, the gate is off.
+    ///   - sparesUnrepeatable: Whether the gate spares requests that must not be sent twice.
     ///   - meter: Counts the faults (`turnpike.chaos.faults`).
     ///   - isMeant: Returns whether a request may get the fault.
     public init(
@@ -85,7 +85,7 @@ public struct Chaos: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await figures.flush() }
 
-    /// States what the fault does, or nothing while the gate is off.
+    /// States the effect of the fault, or nothing while the gate is off.
     public func facts(for request: Request?) -> GateFacts? {
         let isOff = control.share == 0 || !(rate > 0)
         var facts = GateFacts(
@@ -158,7 +158,7 @@ public struct Chaos: Interceptor {
     private func strikes(in context: Context) -> Bool {
         if rate >= 1 { return true }
         guard let seed else { return context.random.unit() < rate }
-        // With the factor 64, each send has a separate number, because a call has at most 12 sends.
+        // A call has at most 12 sends, so the factor 64 gives each send a separate number.
         var generator = SeededRandomSource(seed: seed)
             .generator(forCall: context.id.number &* 64 &+ UInt64(context.attempt))
         return generator.unit() < rate

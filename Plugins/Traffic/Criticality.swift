@@ -2,23 +2,23 @@
 
 public import TurnpikeCore
 
-/// How much a call matters when not all calls can be served, or not all at once.
+/// How important a call is when not all calls can be served, or not all at once.
 ///
-/// `AdmissionControl` refuses the calls of lower classes first. In the line of a
-/// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes go first, and those of lower
-/// ones are refused first when the line is full. An attempt has the class of its call.
+/// `AdmissionControl` refuses the calls of lower classes first. In the queue of a
+/// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes start first. If the queue is
+/// full, calls of lower classes are refused first. An attempt has the class of its call.
 ///
-/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21), which has one
-/// more above them for the few calls without which nothing works.
+/// The classes are those of Google ("Site Reliability Engineering", 2016, chapter 21), without
+/// Google's highest class for the few calls on which everything depends.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
-    /// Work that can wait or be left out, such as a prefetch or a batch: refused first.
+    /// Work that can wait or be omitted, such as a prefetch or a batch: refused first.
     case sheddable
-    /// The calls of a user or a service, if nothing else is said.
+    /// The calls of a user or a service, unless another class is set.
     case `default`
     /// Calls whose failure a user sees at once: refused last.
     case critical
 
-    /// The number of classes above it.
+    /// The number of classes above this class.
     var level: Int {
         switch self {
         case .critical: 0
@@ -28,14 +28,14 @@ public enum Criticality: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// The option that says how much a call matters.
+/// The option that says how important a call is.
 public enum CriticalityOption: RequestOptionKey {
     /// The class of the call.
     public typealias Value = Criticality
 }
 
 extension RequestOptions {
-    /// How much the call matters; ``Criticality/default`` if not set.
+    /// The importance of the call; by default ``Criticality/default``.
     public var criticality: Criticality {
         get { self[CriticalityOption.self] ?? .default }
         set { self[CriticalityOption.self] = newValue }
@@ -43,19 +43,19 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// Says how much this call matters; see ``Criticality``.
+    /// Sets how important this call is; see ``Criticality``.
     ///
-    /// It has an effect in an `AdmissionControl` and in the lines of a ``ConcurrencyLimit`` and a
-    /// ``RateLimit``.
+    /// The class matters in an `AdmissionControl`, and in the queues of a ``ConcurrencyLimit`` and
+    /// a ``RateLimit``.
     public func criticality(_ criticality: Criticality) -> Call {
         option(CriticalityOption.self, criticality)
     }
 }
 
-/// What decides when a waiting call has its turn.
+/// Decides when a waiting call has its turn.
 struct Precedence: Hashable, Sendable {
     var criticality = Criticality.default
-    /// Whose call it is, if callers take turns; nil if they do not.
+    /// The key of the caller, if callers take turns; otherwise nil.
     var key: String?
 }
 

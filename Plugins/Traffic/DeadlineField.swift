@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A header field that tells a server how much longer its caller waits.
+/// A header field that tells a server how much longer the caller waits.
 ///
 /// ```swift
 /// let left = DeadlineField.grpc.timeLeft(in: HTTPHeaders(incoming.headers))
@@ -13,7 +13,7 @@ import TurnpikeSupport
 public struct DeadlineField: Sendable, Hashable {
     /// The name of the field.
     public let name: HTTPHeaders.Name
-    // The unit is nil for gRPC, because each value contains its unit.
+    // Nil for gRPC, because each value contains its unit.
     private let unit: Duration?
 
     /// gRPC's `grpc-timeout`, which has up to eight digits and a unit, such as `250m`.
@@ -39,11 +39,10 @@ public struct DeadlineField: Sendable, Hashable {
         ("S", .seconds(1)), ("M", .seconds(60)), ("H", .seconds(3600)),
     ]
 
-    /// Returns the time left according to the field, or nil if there is none.
+    /// The time left according to the field, or nil.
     ///
     /// The result is nil if the field is missing, or if its value does not have the exact form: one
-    /// to eight digits, and for gRPC a unit. If the result is nil, only the client's own limits
-    /// apply.
+    /// to eight digits, and for gRPC a unit. Without a value, only the client's own limits apply.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit
@@ -68,7 +67,7 @@ public struct DeadlineField: Sendable, Hashable {
 /// Tells the next server how much time is left until the ``/TurnpikeMiddleware/Deadline``.
 ///
 /// Place this gate inside a ``/TurnpikeMiddleware/Retry``, so that each attempt has its own value.
-/// If the call has no deadline, or is streaming, the gate does nothing.
+/// The gate does nothing if the call is streaming or has no deadline.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField
 

@@ -3,17 +3,15 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A call that waits for its turn.
 final class Waiter: Sendable {
     let rank: WaitingLine.Rank
     let precedence: Precedence
     /// The origin whose permit it waits for, if it waits for one.
     let origin: Origin?
-    /// Whether a line begins with this call, and nothing was said of a line here for a while.
+    /// Whether a line begins with this call, so that the log gets a line about waiting calls.
     let beginsLine: Bool
-    /// How many permits the call takes.
     let cost: Int
-    /// The time at which the call must have ended; nil if there is no limit.
+    /// The time at which the call must have ended; nil if it has no deadline.
     let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 
@@ -30,24 +28,24 @@ final class Waiter: Sendable {
     }
 }
 
-/// Calls that wait for their turn; any of them may leave.
+/// Calls that wait for their turn.
 ///
-/// Calls of higher classes go first. Within a class each key has one turn in a round, and without
-/// keys calls go first come, first served. So that nothing starves, the call that has waited longest
-/// goes first once calls that came later have taken ``patience`` times its permits before it: of 20
-/// permits, aging takes at most one. A call thus has its turn after at most 20 turns for each call
-/// that was in line before it, and 20 for itself, if all cost the same.
+/// Any call may leave the line. Calls of higher classes go first. Within a class, each key has one
+/// turn in a round. Without keys, calls start in the order of arrival. So that every call starts at
+/// some time, the oldest call goes first after later calls have taken ``patience`` times its
+/// permits. So aging takes at most one permit in 20. If all calls cost the same, a call has its
+/// turn after at most 20 turns for each call before it, and 20 turns for itself.
 struct WaitingLine {
-    /// The most turns that a call waits for in a line that holds a number of calls.
+    /// The most turns for which a call waits in a line of this length.
     static func mostTurns(of request: Request?, queue: Int, takesTurns: Bool) -> Int64 {
-        // Those of the highest class are overtaken only by those of other callers.
+        // Only calls of other callers overtake a call of the highest class.
         let isOvertaken = takesTurns || request?.options.criticality != .critical
         let (turns, overflows) = Int64(queue).multipliedReportingOverflow(
             by: Int64(isOvertaken ? patience + 1 : 1))
         return overflows ? .max : turns
     }
 
-    /// What a gate states of the turn of a call: the end of a sentence.
+    /// The gate's statement about the turn of a call, as the end of a sentence.
     static func text(of request: Request?, takesTurns: Bool) -> String {
         let place =
             switch request?.options.criticality {
@@ -58,13 +56,12 @@ struct WaitingLine {
         return (takesTurns ? ", and callers take turns" : "") + place
     }
 
-    /// The place of a call among others: the lowest goes first.
+    /// The place of a call among others; the call with the lowest rank goes first.
     struct Rank: Comparable, Sendable {
-        /// The class; 0 is the highest.
         let level: Int
-        /// The round in which its key has a turn with it; 0 if there are no keys.
+        /// The round in which the key of the call has a turn with this call; 0 without keys.
         var round: UInt64 = 0
-        /// Grows from call to call.
+        /// The number of the call; later calls have higher numbers.
         let ticket: UInt64
 
         static func < (one: Rank, other: Rank) -> Bool {
@@ -72,50 +69,41 @@ struct WaitingLine {
         }
     }
 
-    /// A waiter and its rank in this line.
     struct Place {
         let rank: Rank
         fileprivate(set) var waiter: Waiter?
     }
 
-    /// How many times its own permits may go to later calls before a call that has waited longest.
+    /// Later calls may take this multiple of the oldest call's permits before it goes first.
     static let patience = 19
 
     private var byRank = Places(isByAge: false)
     private var byAge = Places(isByAge: true)
-    // The latest round of each key, and without a key that of the latest turn in a class.
+    // The latest round of each key. Without a key, the round of the latest turn in a class.
     private var rounds: [Precedence: UInt64] = [:]
-    // Permits that went to later calls than the one that has waited longest.
+    // The permits that calls behind the oldest call have taken before it.
     private var overtaking = 0
-    // The permits that the calls of each class need.
     private var costs = SIMD4<Int>()
 
     var isEmpty: Bool { byAge.count == 0 }
 
-    /// How many places are stored, including those of waiters that have left.
     var placeCount: Int { max(byRank.places.count, byAge.places.count) }
 
-    /// How many rounds are remembered.
     var keyCount: Int { rounds.count }
 
-    /// How many permits all calls need.
     var cost: Int { costs.wrappedSum() }
 
-    /// Whether the call that has waited longest is next because later calls have gone before it.
+    /// Whether the oldest call is next because later calls have gone before it.
     var isOverdue: Bool {
         byAge.first?.waiter.map { overtaking >= Self.patience * $0.cost } ?? false
     }
 
-    /// The waiter whose turn is next.
     var first: Place? { isOverdue ? byAge.first : byRank.first }
 
-    /// The waiter that is refused first.
     var last: Place? { byRank.last }
 
-    /// The waiters, by rank.
     var waiters: [Waiter] { byRank.places.compactMap(\.waiter) }
 
-    /// The rank of a new call.
     func rank(_ ticket: UInt64, _ precedence: Precedence) -> Rank {
         var rank = Rank(level: precedence.criticality.level, ticket: ticket)
         if precedence.key != nil {
@@ -124,7 +112,7 @@ struct WaitingLine {
         return rank
     }
 
-    /// How many permits at least go to calls in line before a new call.
+    /// The least number of permits that go to waiting calls before a new call.
     func cost(before rank: Rank, _ precedence: Precedence) -> Int {
         let above = (0..<rank.level).reduce(0) { $0 + costs[$1] }
         if precedence.key == nil { return above + costs[rank.level] }
@@ -135,7 +123,7 @@ struct WaitingLine {
         rounds[Precedence(criticality: criticality)] ?? 0
     }
 
-    /// Adds a waiter, with its own rank or that of another line.
+    /// Adds a call, with its own rank or that of another line.
     mutating func append(_ waiter: Waiter, rank: Rank? = nil) {
         let place = Place(rank: rank ?? waiter.rank, waiter: waiter)
         byRank.insert(place)
@@ -143,7 +131,7 @@ struct WaitingLine {
         costs[place.rank.level] += waiter.cost
         if place.rank.round == 0 { return }
         rounds[waiter.precedence] = place.rank.round
-        // Of keys that no longer wait, those before the present round are as good as new.
+        // The rounds before the present round matter only for keys with waiting calls.
         if rounds.count > 2 * byAge.count + 64 {
             let line = self
             rounds = rounds.filter {
@@ -152,7 +140,6 @@ struct WaitingLine {
         }
     }
 
-    /// Takes out a waiter that has its turn.
     mutating func serve(_ rank: Rank) -> Waiter? {
         let (isOldest, isNext) = (byAge.first?.rank == rank, byRank.first?.rank == rank)
         guard let waiter = takeOut(rank) else { return nil }
@@ -163,11 +150,9 @@ struct WaitingLine {
         return waiter
     }
 
-    /// Takes out a waiter that leaves, wherever it stands.
-    /// - Returns: The waiter; nil if it was not in line.
     mutating func remove(_ rank: Rank) -> Waiter? {
         guard let waiter = takeOut(rank) else { return nil }
-        // The last one gives its round back.
+        // The last call of a key returns its round.
         if rank.round > 0, rounds[waiter.precedence] == rank.round {
             rounds[waiter.precedence] = rank.round - 1
         }
@@ -182,7 +167,7 @@ struct WaitingLine {
         return waiter
     }
 
-    /// Places in an order, in which a binary search finds them.
+    /// Sorted places, in which a binary search finds a place.
     private struct Places {
         let isByAge: Bool
         var places: [Place] = []
@@ -191,7 +176,7 @@ struct WaitingLine {
 
         init(isByAge: Bool) { self.isByAge = isByAge }
 
-        // There is a waiter in the first place and in the last one.
+        // The first and the last place always have a waiter.
         var first: Place? { count == 0 ? nil : places[head] }
         var last: Place? { places.last }
 
@@ -199,7 +184,6 @@ struct WaitingLine {
             isByAge ? one.ticket < other.ticket : one < other
         }
 
-        // The index of the first place that does not come before a rank.
         private func index(of rank: Rank) -> Int {
             var low = head
             var high = places.count
@@ -233,7 +217,7 @@ struct WaitingLine {
             }
             while places[head].waiter == nil { head += 1 }
             while let last, last.waiter == nil { places.removeLast() }
-            // Places of waiters that have left are removed in bulk.
+            // Places of calls that have left are removed in bulk.
             if places.count > 2 * count + 64 {
                 places = places[head...].filter { $0.waiter != nil }
                 head = 0
@@ -243,14 +227,16 @@ struct WaitingLine {
     }
 }
 
-/// What a gate keeps for a key, with the calls that wait there.
+/// The state of a gate for one key, with the calls that wait for it.
 protocol LineEntry: BoundedMapEntry {
     var line: WaitingLine { get set }
 }
 
 extension BoundedMap where Value: LineEntry {
-    /// The waiter that is refused in place of a new one when the lines are full: one of the lowest
-    /// class in any line, or the last one in the same line; nil if none ranks behind the new one.
+    /// The waiter that is refused instead of a new one when the lines are full; nil if none is
+    /// behind it.
+    ///
+    /// The refused waiter is one of the lowest class in any line, or the last one in the same line.
     func outranked(by rank: WaitingLine.Rank, in key: Key) -> (Key, WaitingLine.Rank)? {
         let lower = keys { $0.line.last.map { $0.rank.level > rank.level } ?? false }
         let lasts = lower.compactMap { key in self[key]?.line.last.map { (key, $0.rank) } }
@@ -261,11 +247,9 @@ extension BoundedMap where Value: LineEntry {
 }
 
 extension WaitingLine {
-    /// Decides whether to report a line: if there was no report for ``Permits/newsInterval``.
-    /// - Parameters:
-    ///   - toldAt: The time of the last report; set to `now` if the method returns true.
-    ///   - now: The current time.
-    /// - Returns: Whether to report the line.
+    /// Whether to report a line: only if there was no report for ``Permits/newsInterval``.
+    ///
+    /// If the line must be reported, `toldAt` becomes `now`.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
         if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
         toldAt = now
@@ -275,16 +259,10 @@ extension WaitingLine {
 
 extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
-    /// - Parameters:
-    ///   - context: The call's context.
-    ///   - name: The name of the awaited permit, for the call's trace.
-    ///   - phrase: The words in the error if a deadline passes during the wait.
-    ///   - news: The report of the gate if a line begins.
-    ///   - gate: The gate's name.
-    ///   - tellGauges: Reports the number of waiting calls to the meter.
-    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come. The
-    ///     inner gates then end the call.
-    /// - Throws: `CancellationError`, or the error of the context's cancellation.
+    ///
+    /// `phrase` is for the error if the deadline passes during the wait, and `news` for the log if
+    /// a line begins. `leave` removes the waiter from its line; it returns false if the turn has
+    /// already come, and the inner gates then end the call.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
         saying news: @autoclosure () -> String? = nil, by gate: String = "",
@@ -306,14 +284,13 @@ extension Waiter {
     }
 }
 
-/// What remains to be done after unlocking, because it runs code of others.
+/// The work to do after unlocking, because it runs code of others.
 struct DeferredActions {
     var served: [Waiter] = []
     var timers: [any TimerToken] = []
     var wantsAttention = false
     private var failed: [(waiter: Waiter, error: ClientError)] = []
 
-    /// How many calls no longer wait.
     var settledCount: Int { served.count + failed.count }
 
     mutating func fail(_ waiter: Waiter, _ error: ClientError) { failed.append((waiter, error)) }

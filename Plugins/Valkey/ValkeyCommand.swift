@@ -38,11 +38,10 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Keep it in a constant, so that its digest is computed once.
+/// Store the script in a constant, so that its digest is computed once.
 public struct ValkeyScript: Sendable, Hashable {
     /// The source.
     public let source: String
-    /// The digest by which a server finds a script that it has run before: SHA-1, in hexadecimal.
     let digest: Data
 
     /// Creates a script.
@@ -54,22 +53,24 @@ public struct ValkeyScript: Sendable, Hashable {
 
 /// A reply of a server (RESP2).
 public enum ValkeyValue: Sendable, Hashable {
-    /// There is no such value.
+    /// The null reply: the requested value does not exist.
     case null
     /// A short text, such as `OK`.
     case status(String)
     /// An integer.
     case integer(Int64)
-    /// Bytes.
+    /// A bulk string.
     case bytes(Data)
-    /// Several values.
+    /// An array of values.
     case array([ValkeyValue])
-    /// An error within an array. An error as the whole reply is thrown instead.
+    /// An error within an array; the client throws an error that is the whole reply.
     case error(String)
 }
 
 extension ValkeyValue: DescriptionReflectable {
-    /// The kind of value, with the size instead of the bytes, which may be a secret.
+    /// The kind of value.
+    ///
+    /// Instead of the bytes, which may be secret, it has their number.
     public var description: String {
         switch self {
         case .null: "null"
@@ -82,12 +83,10 @@ extension ValkeyValue: DescriptionReflectable {
     }
 }
 
-/// Commands in the form in which they are sent.
 enum Wire {
     /// The most bytes of an argument that a server accepts (`proto-max-bulk-len`).
     private static let mostBytes = 512 << 20
 
-    /// The bytes of a command; nil if no server accepts it.
     static func bytes(_ arguments: [Data]) -> [UInt8]? {
         let total = arguments.reduce(0) { $0 + $1.count }
         guard !arguments.isEmpty, arguments.count < 1 << 20, total <= mostBytes else { return nil }

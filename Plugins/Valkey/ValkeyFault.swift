@@ -4,16 +4,15 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Errors of a server.
+/// The errors of a server, as `ClientError`.
 ///
-/// Each text is one sentence that says what to do.
+/// The text of each error is one sentence that says what to do.
 enum ValkeyFault {
     /// Returns text of a server or user, escaped for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
 
-    /// Returns the error of a command that a server refused, with what to do.
-    ///
-    /// The first word of the server's text is the kind of error.
+    /// The error of a command that a server refused; the first word of the server's text is the
+    /// kind of error.
     static func refused(
         _ text: String, name: String, keys: [String] = [], at server: NodeAddress?
     ) -> ClientError {
@@ -24,7 +23,7 @@ enum ValkeyFault {
             "\(told(text, keys: keys)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
     }
 
-    /// Returns the error of a connection's first command, if the connection is useless.
+    /// The error of a connection's first command, if the connection cannot be used.
     static func greeting(_ text: String, step: GreetingStep, at server: String) -> ClientError? {
         func fault(_ code: ClientError.Code, _ advice: String) -> ClientError {
             ClientError(code, "\(server) refuses the connection: \(told(text)); \(advice)")
@@ -63,7 +62,6 @@ enum ValkeyFault {
         }
     }
 
-    /// Returns the error of a server whose first bytes are not a reply.
     static func notRedis(_ bytes: [UInt8], at server: String) -> ClientError? {
         if bytes.count >= 2, bytes[0] == 0x15, bytes[1] == 3 {
             return ClientError(
@@ -134,8 +132,8 @@ extension ValkeyFault {
     /// The parts of a server's text that may be printed: its kind, known phrases of servers, and
     /// the kind of a shared key in it.
     ///
-    /// A server or a proxy may repeat data that this caller or another one has sent on the same
-    /// connection: passwords, tokens, contents. So no free text of the server is printed.
+    /// A server or a proxy may repeat passwords, tokens or contents that any caller has sent on the
+    /// same connection. So no free text of the server is printed.
     static func told(_ text: String, keys: [String] = []) -> String {
         let text = Grammar.beginning(of: text, upTo: 2048)
         let word = String(text.prefix { $0 != " " })
@@ -156,7 +154,7 @@ extension ValkeyFault {
         "UNKILLABLE", "WRONGPASS", "WRONGTYPE",
     ]
 
-    // Phrases of Redis and Valkey. None can contain other data.
+    // Phrases of Redis and Valkey. None of these phrases can contain other data.
     private static let phrases = [
         "ACL failure in script", "Authentication required.", "DB index is out of range",
         "Error compiling script", "Error running script", "Hash slot not served",

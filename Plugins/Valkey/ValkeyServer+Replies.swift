@@ -11,8 +11,8 @@ extension ValkeyServer {
 
     /// Sends a command to the node that has its key, and follows redirects.
     ///
-    /// While a slot moves, a command with several keys may find some of them on each node. Then the
-    /// command is sent again after a pause, if its limit allows.
+    /// While a slot moves, the keys of one command may be on two nodes. The command is then sent
+    /// again after a pause, if its limit allows this.
     /// - Returns: The reply, which may be an error of the server, and its pending reply.
     nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
@@ -24,7 +24,7 @@ extension ValkeyServer {
         return try await follow(value, pending, of: command, from: home)
     }
 
-    // Sends a command again while its error says where or when to send it.
+    // Sends a command again as long as its error names another node or asks for a pause.
     private func follow(
         _ value: ValkeyValue, _ pending: PendingReply, of command: ValkeyCommand, from home: Route
     ) async throws -> (ValkeyValue, PendingReply) {
@@ -76,15 +76,15 @@ extension ValkeyServer {
 
     /// Runs a script.
     ///
-    /// The script itself is sent only if the server has not run it before.
+    /// The client sends the source of the script only if the server does not know the script.
     /// - Parameters:
     ///   - script: The script.
     ///   - keys: The keys that the script uses. In a cluster, all of them share a hash tag.
-    ///   - arguments: Its arguments.
-    ///   - limit: The longest time for the answer.
+    ///   - arguments: The arguments of the script.
+    ///   - limit: The longest time for the reply.
     /// - Returns: The reply, which is never an error.
-    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
-    ///   and `CancellationError`.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses the script or does not answer
+    ///   in time, and `CancellationError`.
     public func run(
         _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
     ) async throws -> ValkeyValue {
@@ -108,9 +108,11 @@ extension ValkeyServer {
 
     // MARK: Nodes
 
-    /// Returns a key for each node of a cluster, so that a command with the key is sent to the node.
-    /// - Parameter limit: The longest time for the answer.
-    /// - Returns: The keys; nil alone for a server outside of a cluster.
+    /// Returns one key for each node of a cluster.
+    ///
+    /// A command with such a key is sent to that node.
+    /// - Parameter limit: The longest time for the reply.
+    /// - Returns: The keys. For a server outside of a cluster, a single nil.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server does not answer in time, and
     ///   `CancellationError`.
     public func keysOfNodes(within limit: Duration) async throws -> [String?] {
@@ -123,7 +125,7 @@ extension ValkeyServer {
             !table.nodes.isEmpty
         else { return [nil] }
         var keys: [NodeAddress: String] = [:]
-        // The chance that none of the numbers is in a slot of a node with one slot is 10^-13.
+        // The chance that none of these numbers is in a slot of a node with one slot is 10^-13.
         for number in 0..<500_000 where keys.count < table.nodes.count {
             let key = String(number)
             guard let node = table.owner(of: KeySlot.of(Data(key.utf8))) else { continue }

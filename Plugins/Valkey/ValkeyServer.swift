@@ -12,26 +12,27 @@ import TurnpikeSupport
 /// let value = try await server.send(ValkeyCommand("GET", "greeting"), within: .milliseconds(50))
 /// ```
 ///
-/// It connects in the background when it is created, and again after a loss. Commands of many tasks
-/// share a few connections. If the last attempt to connect has failed and the next is not due yet,
-/// a command fails at once. Otherwise it waits for the connection within its limit.
+/// The client connects in the background when it is created, and again after the loss of a
+/// connection. Commands of many tasks share a few connections. A command fails at once if the last
+/// attempt to connect has failed and the next attempt is not due yet. In all other cases, a command
+/// waits for the connection within its time limit.
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
     /// Creates a client, which begins to connect.
     ///
-    /// If that fails, the first command fails with the error.
+    /// If connecting fails, the first command fails with that error.
     /// - Parameters:
     ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
     ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
-    ///     meaning in URLs are percent-encoded. Several hosts, separated by commas, are nodes of a
-    ///     cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
+    ///     meaning in URLs must be percent-encoded. Several hosts, separated by commas, are nodes
+    ///     of a cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
     ///   - configuration: Limits, and the number of connections.
     ///   - meter: Counts commands (`turnpike.valkey.commands`), commands without a reply
     ///     (`turnpike.valkey.failures`), new connections (`turnpike.valkey.connects`) and open
     ///     connections (`turnpike.valkey.connections`).
-    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if it needs OpenSSL, and there is
-    ///   none.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if TLS is needed and OpenSSL
+    ///   is missing.
     public init(
         url: String, configuration: Configuration = Configuration(),
         meter: (any GateMeter)? = nil
@@ -46,7 +47,7 @@ public final class ValkeyServer: Sendable {
 
     init(_ engine: ValkeyEngine) { self.engine = engine }
 
-    /// Returns whether nobody else can read a connection to this URL: it is encrypted, or does not
+    /// Returns whether nobody else can read the traffic of this URL: it is encrypted, or does not
     /// leave the machine.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong.
     public static func hidesTraffic(url: String) throws -> Bool { try ValkeyURL(url).hidesTraffic }
@@ -55,15 +56,15 @@ public final class ValkeyServer: Sendable {
 
     /// Sends a command.
     ///
-    /// At the limit, or when the task is cancelled, the caller gets the error at once. The server
-    /// may still run the command, and its reply is then dropped. A caller that needs a late reply,
-    /// to undo the command, waits with a long limit and a timer of its own.
+    /// At the time limit, or when the task is cancelled, the caller gets an error at once. The
+    /// server may still run the command. The client then drops the reply. If a caller needs a late
+    /// reply, for example to undo the command, it passes a long limit and uses its own timer.
     /// - Parameters:
     ///   - command: The command.
-    ///   - limit: The longest time for the answer.
+    ///   - limit: The longest time for the reply.
     /// - Returns: The reply, which is never an error.
-    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
-    ///   and `CancellationError`.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses the command or does not answer
+    ///   in time, and `CancellationError`.
     public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
         let (value, pending) = try await reply(to: command, within: limit)
         if case .error(let text) = value {
@@ -78,14 +79,16 @@ public final class ValkeyServer: Sendable {
     /// Commands without a reply fail, and later commands fail too.
     public func shutdown() async { await engine.shutdown() }
 
-    /// The limits and the number of connections, moved into the allowed ranges.
+    /// The limits and the number of connections.
+    ///
+    /// Values outside of the allowed range are moved into it.
     public var configuration: Configuration { engine.configuration }
 
-    /// An executor on the thread that waits for the server.
+    /// An executor on the thread of the client's connections.
     ///
-    /// A task that runs there needs no other thread to be woken. With it, 64 look-ups at once in a
-    /// store of responses take about half of the time (`bench fleet-cache`). But all such tasks
-    /// share one core:
+    /// If a task runs on this thread, its commands wake no other thread. With this executor, 64
+    /// look-ups at once in a store of responses take about half of the time (`bench fleet-cache`).
+    /// But all such tasks share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(server.executor) {
@@ -98,15 +101,14 @@ public final class ValkeyServer: Sendable {
     /// }
     /// ```
     ///
-    /// The executor suits tasks that do little work. A task that computes for long there, or
-    /// blocks, delays every command and reply; move such work elsewhere. Child tasks run there too,
-    /// but actors with their own executor and plain `Task { }` do not. After the client's shutdown,
-    /// the remaining tasks run on the system's threads.
+    /// The executor suits tasks that do little work. Move work that computes for long or blocks to
+    /// another thread, because it delays every command and reply. Child tasks also run on this
+    /// thread. Actors with their own executor and plain `Task { }` do not. After the client's
+    /// shutdown, the remaining tasks run on the system's threads.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engine }
 
-    /// The number of commands without a reply.
     var waiting: Int { engine.state.withLock { $0.waiting } }
 }
 
@@ -120,22 +122,23 @@ extension ValkeyServer {
     public struct Configuration: Sendable {
         /// The connections to each node, 1 to 16.
         ///
-        /// Commands share a connection, one after another. With a second connection, short commands
-        /// can pass large values.
+        /// The commands of one connection are answered in order. With a second connection, short
+        /// commands do not wait behind large values.
         public var connections = 1
-        /// The longest time for finding a host, connecting and logging in together.
+        /// The longest total time for finding a host, connecting and logging in.
         public var connectLimit = Duration.seconds(2)
-        /// How long the oldest command may have no reply before its connection is closed.
+        /// The longest time that the oldest command may wait for a reply before its connection is
+        /// closed.
         ///
         /// If that command has a longer limit, the longer limit applies.
         public var stallLimit = Duration.seconds(2)
-        /// The most commands without a reply.
+        /// The most commands that may wait for a reply.
         ///
-        /// More commands fail at once.
+        /// If there are more, a further command fails at once.
         public var maxWaitingCommands = 10_000
         /// The most bytes of commands that are not sent yet.
         ///
-        /// More commands fail at once.
+        /// If there are more, a further command fails at once.
         public var maxWaitingBytes = 16 << 20
         /// The most bytes of one reply.
         ///
@@ -155,7 +158,7 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer.Configuration {
-    // Settings outside the allowed range are moved to the nearest allowed value.
+    // Values outside of the allowed range are moved to the nearest allowed value.
     var bounded: Self {
         var copy = self
         copy.connections = min(max(connections, 1), 16)

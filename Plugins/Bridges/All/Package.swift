@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests all
-// of them (scripts/bridges). The manifest of a bridge decides its dependencies, and this manifest repeats them.
+// All bridges and Examples/Service as one package, by symbolic links, so that one build compiles
+// each library once and one run tests all bridges (scripts/bridges). This manifest repeats the
+// dependencies of the bridges' own manifests.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -13,12 +14,10 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Products of Turnpike.
 func turnpike(_ names: String...) -> [Target.Dependency] {
     names.map { .product(name: $0, package: "turnpike") }
 }
 
-/// Products of another package.
 func products(_ names: String..., of package: String) -> [Target.Dependency] {
     names.map { .product(name: $0, package: package) }
 }
@@ -47,7 +46,6 @@ func bridge(
     ]
 }
 
-// The same settings as in the manifest of the bridge.
 let libraries: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

@@ -18,7 +18,7 @@ let package = Package(
     dependencies: [
         .package(name: "turnpike", path: "../../.."),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
-        // The packages below async-http-client, for its errors and its buffers.
+        // The packages below async-http-client, for their errors and buffers.
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
@@ -40,7 +40,7 @@ let package = Package(
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
-        // `turnpike` with this transport for stack files.
+        // The command `turnpike` with this transport for stack files.
         .executableTarget(
             name: "turnpike-ahc",
             dependencies: [

@@ -15,7 +15,7 @@ let package = Package(
     products: [.library(name: "TurnpikeConfiguration", targets: ["TurnpikeConfiguration"])],
     dependencies: [
         .package(name: "turnpike", path: "../../.."),
-        // The trait `Reloading` has the provider that watches a file.
+        // The trait `Reloading` adds the provider that watches a file.
         .package(
             url: "https://github.com/apple/swift-configuration.git", from: "1.4.0",
             traits: [.defaults, "Reloading"]),

@@ -4,41 +4,39 @@ import TurnpikeCore
 import TurnpikeSupport
 public import TurnpikeTraffic
 
-/// The permits of one key that a replica has: those that it has reserved in the store, and buckets
-/// for the time in which the store cannot be reached.
+/// The permits of one key that a replica has: permits reserved in the store, and buckets for the
+/// time without a reachable store.
 ///
-/// This type decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
+/// `LeasedPermits` only decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
 public struct LeasedPermits: PermitSource {
-    /// The driver's next action for a key.
     enum Step {
         case take(QuotaRequest)
-        /// Returns permits; a negative number charges them.
+        /// Returns permits to the store; a negative number charges permits.
         case giveBack(Int)
-        /// Waits until a time, if there is one, or until something has changed.
+        /// Waits until the given time, or without a time until the state of the key has changed.
         case pause(until: Int64?)
         case end
     }
 
     let plan: QuotaPlan
-    // The buckets that decide instead of the store while the store cannot be reached.
+    // While the store cannot be reached, these buckets decide instead of the store.
     private var buckets: TokenBuckets?
     private(set) var reserved: ReservedPermits
 
-    /// Whether a driver task asks the store for this key; see ``QuotaDriver/drive(_:_:by:)``.
+    /// Whether a driver task runs for this key; see ``QuotaDriver/drive(_:_:by:)``.
     var isDriven = false
-    /// Wakes up the driver while it pauses.
     var wake: OneShot<Void>?
     private var isAsking = false
     private var forecast = RefillForecast()
     private var lease = QuotaLease()
-    // The number of permits to return; a negative number is to be charged.
+    // The permits to return to the store; a negative number is charged.
     private var owed = 0
     private var replicas = 1
     private var lastCall = Int64.min
     private var loweredAt = Int64.min
     private var loweredTo = 0
 
-    // How long an unreachable store is asked while no call comes.
+    // If no call comes, the driver still asks an unreachable store for this time, in nanoseconds.
     private static let probeTime: Int64 = 1_000_000_000
 
     init(_ plan: QuotaPlan) {
@@ -46,7 +44,6 @@ public struct LeasedPermits: PermitSource {
         reserved = ReservedPermits(plan.rules)
     }
 
-    /// Whether the buckets decide instead of the store.
     var isLocal: Bool { buckets != nil }
 
     /// Whether a driver task asks the store for the key.
@@ -67,7 +64,7 @@ public struct LeasedPermits: PermitSource {
         return buckets?.take(cost, at: now) ?? false
     }
 
-    /// The earliest time at which a call may start if others before it need a number of permits.
+    /// The earliest time at which a call may start if other calls before it need `permits`.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         if let due = reserved.due(of: cost, behind: permits) { return due }
         let behind = max(permits - reserved.count, 0)
@@ -80,10 +77,10 @@ public struct LeasedPermits: PermitSource {
         return forecast.scarceUntil.addingSaturating(plan.leastTime(for: missing - 1))
     }
 
-    /// Whether a call may only have to wait for an answer of the store.
+    /// Whether a call may start as soon as the store answers.
     public func mayStartSoon(at now: Int64) -> Bool { !isLocal && !forecast.isScarce(at: now) }
 
-    /// When the first waiting call may start; nil if the store has not said so yet.
+    /// The time at which the first waiting call may start; nil until the store has answered.
     public func turn(of cost: Int) -> Int64? {
         let due = reserved.due(of: cost)
         guard let start = buckets?.turn(of: cost) else { return due }
@@ -101,8 +98,8 @@ public struct LeasedPermits: PermitSource {
     }
 
     /// Lowers the remaining permits of one rule.
-    /// - Returns: Whether to report to the store. The store gets a report if the number has halved,
-    ///   and otherwise at most every 100 ms. So not each response costs an operation.
+    /// - Returns: Whether to tell the store: if the number has halved, and otherwise at most every
+    ///   100 ms. So most responses cost no operation.
     public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
         if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
         if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }
@@ -111,44 +108,42 @@ public struct LeasedPermits: PermitSource {
         return true
     }
 
-    /// Takes all permits that no waiting call needs.
     mutating func takeIdle(_ line: WaitingPermits) -> Int {
         defer { owed = 0 }
-        // Otherwise the next lease would be requested at once.
+        // Without this reset, the next lease would be requested at once.
         lease.forget()
         return owed + reserved.removeLast(reserved.count - line.all)
     }
 
     // MARK: The store
 
-    /// Whether the driver has something to do.
+    /// Whether the driver must act.
     ///
-    /// The test is cheap, because each call makes it.
+    /// Each call asks this, so the test is cheap.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool {
-        // A driver that does not pause decides by itself what to do next.
+        // A driver that is not paused decides its next action by itself.
         if isAsking || isDriven && wake == nil { return false }
         if isLocal { return !isDriven && forecast.mayAsk(at: now) }
         if owed != 0 { return true }
         let idle = reserved.count - line.all
-        // Without a driver, no task would ask later.
+        // Without a driver, no task would ask the store later.
         if idle < 0 { return !isDriven || forecast.mayAsk(at: now) && asks(for: line) }
         return idle > lease.most || lease.isLow(idle) && forecast.mayAsk(at: now)
     }
 
-    // The next portion is requested when only the first call, or half of the portion, is covered.
+    // The next portion is requested when the permits cover only the first call, or half a portion.
     private func asks(for line: WaitingPermits) -> Bool {
         let count = reserved.count
         return count <= line.first ?? 1 || count * 2 <= plan.portion(replicas)
     }
 
-    /// Decides the next action of the driver.
     mutating func nextStep(
         _ line: WaitingPermits, key: String, coolingUntil: Int64?, at now: Int64
     ) -> Step {
         let (access, isEmpty) = (plan.access, line.first == nil)
         replicas = access.replicas
         lease.measure(plan, replicas: access.confirmedReplicas, at: now)
-        // Permits are not used during a cool-down.
+        // During a cool-down, no call uses permits, so the permits are returned.
         owed += reserved.removeLast(
             coolingUntil == nil ? reserved.count - line.all - lease.most : reserved.count)
         let idle = isEmpty ? reserved.count : 0
@@ -190,7 +185,7 @@ public struct LeasedPermits: PermitSource {
             maximum: maximum, reach: plan.reach(replicas))
     }
 
-    /// Handles an answer of the store; nil if the store had none.
+    /// Handles an answer of the store; nil means that the store gave no answer.
     mutating func answered(_ answer: QuotaAnswer?, at now: MonotonicInstant) {
         isAsking = false
         if answer != nil { buckets = nil }

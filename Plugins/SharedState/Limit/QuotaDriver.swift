@@ -6,13 +6,12 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// Asks the store for the permits of a limit, and returns unused ones.
+/// Asks the store for the permits of a limit, and returns unused permits.
 final class QuotaDriver: Sendable {
     private struct State {
-        /// The number of running operations on the store, and the waiters for their end.
         var operations = 0
         var isDrained: [OneShot<Void>] = []
-        /// The number of keys with a driver and local limits (the store cannot be reached).
+        /// The number of keys whose driver decides locally, because the store cannot be reached.
         var localKeys = 0
         var timeSource: (any TimeSource)?
     }
@@ -31,10 +30,8 @@ final class QuotaDriver: Sendable {
         self.figures = figures
     }
 
-    /// Whether a quota uses local limits.
     var isLocal: Bool { state.withLock { $0.localKeys > 0 } }
 
-    /// Starts the driver of a key, or wakes it up.
     func attend(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let (starts, wake) =
             limiter.change(key) { permits, _ in
@@ -48,12 +45,11 @@ final class QuotaDriver: Sendable {
         if starts { drive(limiter, key, by: timeSource) }
     }
 
-    /// Runs the driver of a key: one task that asks the store, one request at a time.
+    /// Runs the driver of a key: one task that sends one request at a time to the store.
     ///
-    /// The task belongs to no call, so a cancelled call does not take the answer from others. The
-    /// task ends by itself when no call waits, no permit is held and nothing has to be returned.
-    /// This is at most a tenth of a second after the last call, or a second while the store is
-    /// unreachable.
+    /// The task belongs to no call, so if one call is cancelled, other calls still get the answer.
+    /// The task ends by itself when no call waits and no permit is held or must be returned. The
+    /// task ends at most 0.1 s after the last call, or 1 s while the store is unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
         let isLocal =
@@ -65,7 +61,7 @@ final class QuotaDriver: Sendable {
                 return permits.isLocal
             } ?? false
         if isLocal { tellOfLocalKeys() }
-        // The task ends by itself; see above.
+        // The task ends by itself; see the comment of this method.
         _ = Task.inheriting { [self] in
             while true {
                 let wake = OneShot<Void>()
@@ -82,7 +78,7 @@ final class QuotaDriver: Sendable {
     /// Returns the permits that no call needs, and waits until the store has them.
     func drain(_ limiter: Limiter) async {
         guard let timeSource = state.withLock({ $0.timeSource }) else { return }
-        // A running request may bring more permits.
+        // A request that is still running may bring more permits.
         for _ in 0..<3 {
             for key in limiter.keys(where: { $0.isDriven }) {
                 let permits =
@@ -210,12 +206,13 @@ final class QuotaDriver: Sendable {
         }
         let rules = plan.storedRules
         if access.nextAdmission(at: timeSource.now) != nil {
-            // With a time limit, a slow store would lose the permits. No call waits for this.
+            // No call waits for this return. With a time limit, a slow store would lose the
+            // permits.
             access.run { store in try await store.giveBack(permits, to: key, rules: rules) }
             operationHasEnded()
             return
         }
-        // Only the gate's shutdown waits for this.
+        // Only the gate's shutdown waits for this operation.
         tell("the return of permits", timeSource) { store in
             try await store.giveBack(permits, to: key, rules: rules)
         } ended: {
@@ -225,7 +222,7 @@ final class QuotaDriver: Sendable {
 
     /// Lowers the remaining permits of one rule in the store.
     ///
-    /// No call waits for this.
+    /// No call waits for the operation.
     func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
@@ -241,7 +238,7 @@ final class QuotaDriver: Sendable {
         ended: @escaping @Sendable () -> Void = {}
     ) {
         let (access, news) = (access, news)
-        // The task ends by itself, within the time limit.
+        // The task ends by itself, because the operation has a time limit.
         _ = Task.inheriting {
             _ = try? await access.ask(
                 what, by: timeSource, tell: { news.add($0) }

@@ -3,26 +3,23 @@
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// How many idle permits a replica holds, depending on what its calls have used recently.
+/// How many idle permits a replica holds.
 ///
-/// Times are nanoseconds of the monotonic clock.
+/// The number depends on the recent use by its calls. Times are nanoseconds of the monotonic clock.
 struct QuotaLease {
-    /// The number of permits that the lease should hold.
     private(set) var size = 0
-    /// The most permits that the lease may hold.
     private(set) var most = 0
-    /// When idle permits are checked again.
+    /// The time of the next check of the idle permits.
     private(set) var checkAt = Int64.max
-    // The permits used since a time, to find the size, and those since the last check.
+    // The permits used in the current measurement, and those used since the last check.
     private var used = 0
     private var usedSince = Int64.min
     private var usedSinceCheck = 0
     private var latestCost = 1
 
-    // Idle permits are returned after this time.
+    // After this time, in nanoseconds, idle permits are returned.
     private static let idleTime: Int64 = 100_000_000
 
-    /// Counts permits that a call has used.
     mutating func count(_ cost: Int) {
         used = min(used + cost, 1 << 40)
         usedSinceCheck = min(usedSinceCheck + cost, 1 << 40)
@@ -32,19 +29,19 @@ struct QuotaLease {
     /// Holds no permits until permits are used again.
     mutating func forget() { (size, used, usedSinceCheck) = (0, 0, 0) }
 
-    /// Whether so few permits are idle that more may be requested.
+    /// Whether so few permits are idle that the replica may request more.
     func isLow(_ idle: Int) -> Bool { size > 0 && idle * 4 <= size }
 
-    /// The number of permits to request if so many are idle; nil for none.
+    /// The number of permits to request if `idle` permits are idle; nil for none.
     func wanted(_ idle: Int) -> Int? {
         idle >= 0 && isLow(idle) && usedSinceCheck > 0 ? size - idle : nil
     }
 
-    /// Measures how many permits are used in the time of a lease.
+    /// Measures how many permits the calls use in the time of a lease.
     mutating func measure(_ plan: QuotaPlan, replicas: Int?, at now: Int64) {
         most = plan.maxLease(replicas)
         let (time, overflow) = now.subtractingReportingOverflow(usedSince)
-        // Permits that are too few for one call are useless.
+        // A lease with fewer permits than one call needs is useless.
         let wanted = latestCost > most ? 0 : plan.lease(forUse: used, in: overflow ? .max : time)
         if overflow || time >= 10_000_000 {
             size = min(wanted, most)

@@ -5,31 +5,28 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The rules of a limit, and how the limit uses the store because of them.
+/// The rules of a limit, and their consequences for the use of the store.
 struct QuotaPlan: Sendable {
     let rules: [QuotaRule]
-    /// The state that is shared with other replicas.
     let access: SharedAccess
-    /// The smallest burst.
     let burst: Int
-    /// The name of the quota in a store; nil if the limit's position in the stack identifies it.
+    /// The name of the quota in a store; if nil, the limit's position in the stack identifies it.
     let key: String?
     private let places = QuotaPlaces()
-    // The time between two permits of the fastest rule.
     private let fastest: Double
     private let slowest: Double
 
-    // The time that one reservation for waiting calls covers, divided by the replicas. The time is
-    // short, so that replicas take turns and a lost replica loses few permits. But it is longer
-    // than a round trip, so that no permit is lost between two reservations.
+    // The time that one reservation for waiting calls covers, in nanoseconds, over all replicas.
+    // The time is short, so that replicas take turns and a lost replica loses few permits. But the
+    // time is longer than a round trip, so that no permit is lost between reservations.
     private static let portionTime = 50e6
-    // A lease has the permits that this replica will probably use within this time.
+    // A lease has the permits that this replica will probably use within this time, in nanoseconds.
     private static let leaseTime = 10e6
-    /// The longest time ahead for which a permit is reserved.
+    /// A permit is reserved at most this time ahead.
     static let longestReach = Duration.seconds(10)
 
     init(_ rules: [QuotaRule], access: SharedAccess, key: String? = nil) {
-        // A repeated rule would be charged twice.
+        // A rule that occurs twice would be charged twice.
         var known: Set<String> = []
         let rules = rules.filter { known.insert($0.identity).inserted }
         self.rules = rules
@@ -49,9 +46,9 @@ struct QuotaPlan: Sendable {
 
     /// How far ahead permits are reserved for waiting calls.
     ///
-    /// Each replica has space for two.
+    /// Each replica has space for two portions.
     ///
-    /// A replica without space would have to try again, and would not be in the queue until then.
+    /// A replica without space would have to ask again, without a place in the queue.
     func reach(_ replicas: Int) -> Duration {
         let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
         return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
@@ -64,7 +61,7 @@ struct QuotaPlan: Sendable {
         replicas.map { Int(min(Double(burst) / (4 * Double($0)), 1e6)) } ?? 0
     }
 
-    /// The number of permits that are probably used in the time of a lease.
+    /// The number of permits that calls will probably use in the time of a lease.
     func lease(forUse used: Int, in time: Int64) -> Int {
         Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
     }
@@ -79,7 +76,7 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// The same, for a request.
+    /// The rules for a request.
     ///
     /// Idle permits of leases are not part of the burst.
     func sentRules(hasLeases: Bool) -> [QuotaRule] {
@@ -87,12 +84,12 @@ struct QuotaPlan: Sendable {
         return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
     }
 
-    /// Learns which limits of the same stack are outside of this limit.
+    /// Learns which limits of the same stack come before this limit.
     ///
-    /// If limits have the same rule, each has its own state for the rule. The number of such limits
-    /// before it identifies the state. So the same limits of all replicas share, and other gates do
-    /// not matter. A limit in the stacks of several clients keeps its place in the first stack, so
-    /// that its state never changes.
+    /// Limits with the same rule have separate states for the rule. The number of equal limits
+    /// before this limit identifies the state. So equal limits share a state across replicas, and
+    /// other gates have no influence. If one limit is in the stacks of several clients, its place
+    /// in the first stack counts, so that its state never changes.
     func place(after others: [QuotaPlan]) {
         guard places.all.isEmpty else { return }
         let others = others.filter { $0.key == nil && $0.access.group == access.group }
@@ -101,7 +98,7 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// This replica's share of the quota, for the time without an answer of the store.
+    /// This replica's share of the quota, for the time in which the store does not answer.
     func share(_ replicas: Int) -> [QuotaRule] {
         rules.map { rule in
             let count = Double(max(replicas, 1))
@@ -109,9 +106,10 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// Checks an answer, and limits its times to a usable range.
-    /// - Throws: An error if a store must not give this answer. If an offset were missing, a rule
-    ///   would be violated. If a permit were due in a year, calls would wait for a year.
+    /// Checks an answer, and moves its times into a usable range.
+    ///
+    /// Without an offset, a rule would be violated. With a permit due in a year, calls would wait
+    /// for a year.
     func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
         switch answer {
         case .granted(let grant):
@@ -132,13 +130,12 @@ struct QuotaPlan: Sendable {
         var description: String { "its permits do not match the request" }
     }
 
-    /// The shortest time in which so many permits become available.
+    /// The shortest time in which `permits` become available.
     func leastTime(for permits: Int) -> Int64 {
         Int64(nanoseconds: fastest * Double(max(permits, 0)))
     }
 }
 
-/// For each rule of a limit, the number of limits with the same rule before it in its stack.
 private final class QuotaPlaces: Sendable {
     private let places = Mutex<[Int]>([])
 
@@ -149,19 +146,16 @@ private final class QuotaPlaces: Sendable {
 }
 
 extension [QuotaRule] {
-    /// The time between two permits of each rule, in nanoseconds.
     var intervals: [Double] { map { Swift.max($0.nanosecondsPerPermit, 1e-3) } }
 
     var burst: Int { Int(reduce(1e12) { Swift.min($0, Swift.max($1.burst, 1)) }) }
 }
 
 extension Int64 {
-    /// A number of nanoseconds, limited to a quarter of the range.
     init(nanoseconds: Double) {
         self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
     }
 
-    /// The sum, limited to half of the range.
     func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other > 0 ? .max / 2 : .min / 2 }

@@ -4,18 +4,18 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// What the last answer of the store says about the future: when permits come, when the replica
-/// asks again, and for how many.
+/// The forecast after the last answer of the store: when permits come, and when the replica asks
+/// next, and for how many permits.
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct RefillForecast {
     /// When the store is asked again, after it had no permits or did not answer.
     private(set) var retryAt = Int64.min
-    /// How many permits the next request may ask for in addition to a portion, after a full answer.
+    /// How many permits beyond a portion the next request may ask for, after a full answer.
     private(set) var grown = 0
-    /// The time until which no permit comes.
+    /// No permit comes before this time.
     private(set) var scarceUntil = Int64.min
-    // How long this is believed. Permits may be returned, or the store may restart.
+    // The forecast ends at this time, because permits may be returned or the store may restart.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000
@@ -23,10 +23,8 @@ struct RefillForecast {
     // While calls wait for permits, the store is asked at least this often.
     private static let longestPause = Duration.seconds(10)
 
-    /// Whether the store may be asked now.
     func mayAsk(at now: Int64) -> Bool { now >= retryAt }
 
-    /// Whether it is known that no permit comes yet.
     func isScarce(at now: Int64) -> Bool { scarceUntil > now && now < knownUntil }
 
     /// Handles granted permits, of which the last is due at a time.
@@ -40,27 +38,25 @@ struct RefillForecast {
 
     /// Handles an answer without permits.
     ///
-    /// The store can reserve permits `reach` before they are due.
+    /// The store can reserve permits at most `reach` before the permits are due.
     mutating func exhausted(_ after: Duration, reach: Duration, at now: MonotonicInstant) {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        // Otherwise the store could have reserved permits. Such a store is asked rarely.
+        // A correct store could have reserved permits here. A store without this reservation has a
+        // fault, and is asked rarely.
         pause(
             after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
             from: now)
     }
 
-    /// Handles a cool-down, during which the store grants nothing.
-    ///
-    /// This replica may know only of a shorter cool-down.
+    /// Handles a cool-down, in which the store grants no permits; this replica may know only a
+    /// shorter cool-down.
     mutating func coolingDown(_ left: Duration, at now: MonotonicInstant) {
         pause(left, atLeast: .milliseconds(10), from: now)
     }
 
-    /// Handles a missing answer.
-    ///
-    /// The store may be asked again at the next admission.
+    /// Handles a missing answer; the store may be asked again at `nextAdmission`.
     mutating func failed(nextAdmission: MonotonicInstant?, at now: MonotonicInstant) {
         grown = 0
         retryAt = max(

@@ -6,24 +6,22 @@ import TurnpikeTraffic
 
 /// The permits of a shared quota that a replica has reserved, in the order of their times.
 struct ReservedPermits {
-    // The permits of one answer. The unused ones are from `next` to `end`.
+    // The permits of one answer. The permits from `next` to `end` are unused.
     private struct Grant {
         var next = 0
         var end: Int
-        /// The number of its permits that were due when the answer came.
+        /// The number of permits of this answer that were already due when the answer came.
         let ready: Int
         let base: Int64
         let offsets: [Double]
     }
 
     private var grants: [Grant] = []
-    // The first grant with unused permits.
     private var head = 0
     private let intervals: [Double]
-    // A call never waits for more permits than a bucket can hold.
+    // A call never waits for more permits than the burst.
     private let burst: Int
 
-    /// The number of unused permits.
     private(set) var count = 0
 
     init(_ rules: [QuotaRule]) {
@@ -33,14 +31,12 @@ struct ReservedPermits {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds the permits of an answer.
-    ///
-    /// The decision was earlier than the arrival, so no permit is used too early.
+    /// Adds the permits of an answer; the store decided before the answer arrived, so no permit is
+    /// used too early.
     mutating func add(_ answer: QuotaGrant, at now: Int64) {
         guard answer.permits > 0 else { return }
         let permits = min(answer.permits, 1 << 40)
         let offsets = answer.offsets.map { Double($0.wholeNanoseconds) }
-        // The permit k is due at offset + k * interval.
         let ready = zip(offsets, intervals).reduce(Double(permits)) { ready, rule in
             min(ready, rule.0 > 0 ? 0 : (-rule.0 / rule.1).rounded(.down) + 1)
         }
@@ -48,7 +44,6 @@ struct ReservedPermits {
         count += permits
     }
 
-    /// Takes the permits of a call, if they are due.
     mutating func take(_ cost: Int, at now: Int64) -> Bool {
         guard cost <= count else { return false }
         if grants[head].next + cost <= min(grants[head].ready, grants[head].end) {
@@ -62,8 +57,8 @@ struct ReservedPermits {
         return true
     }
 
-    /// When the permits of a call are due if a number of others come first; nil if there are not
-    /// enough permits.
+    /// When the permits of a call are due, if other calls before it need `permits`; nil if there
+    /// are not enough permits.
     func due(of cost: Int, behind permits: Int = 0) -> Int64? {
         guard permits <= count, cost <= count - permits else { return nil }
         var rank = permits + max(min(cost, burst), 1) - 1
@@ -74,10 +69,9 @@ struct ReservedPermits {
         return nil
     }
 
-    /// When the last permit is due.
     var lastDue: Int64? { grants.last.map { due($0, $0.end - 1) } }
 
-    /// Removes permits from the end, and returns how many.
+    /// Removes permits from the end, and returns the number of removed permits.
     mutating func removeLast(_ permits: Int) -> Int {
         let removed = min(max(permits, 0), count)
         var left = removed

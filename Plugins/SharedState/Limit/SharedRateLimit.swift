@@ -12,13 +12,14 @@ public import TurnpikeTraffic
 /// let client = Client(stack: [.retry(), .sharedRateLimit(perSecond: 500, burst: 50, shared: shared)])
 /// ```
 ///
-/// The gate passes calls as ``/TurnpikeTraffic/RateLimit`` does, but takes their permits from
-/// the store of a ``SharedState``. For waiting calls it reserves a portion ahead. For regular calls
-/// it holds a few idle permits. Unused permits are returned. While the store does not answer, each
-/// replica uses its share of the quota. The gate honours the cool-downs of the state.
+/// The gate works as ``/TurnpikeTraffic/RateLimit`` does, but takes permits from the store of a
+/// ``SharedState``. The gate reserves a portion of permits for waiting calls, and holds a few idle
+/// permits for regular calls. Unused permits are returned to the store. While the store does not
+/// answer, each replica uses its share of the quota. The gate also waits for the cool-downs of the
+/// state.
 ///
-/// Two limits of one stack with the same rules have two quotas, unless they have the same name. See
-/// <doc:OneQuotaForManyReplicas>.
+/// Two limits of one stack with the same rules have separate quotas, unless both have the same
+/// `key`. See <doc:OneQuotaForManyReplicas>.
 public struct SharedRateLimit: RateLimiting {
     /// The permits, and the calls that wait for them.
     public let limiter: KeyedLimiter<LeasedPermits>
@@ -40,14 +41,14 @@ public struct SharedRateLimit: RateLimiting {
     ///   - queue: How many calls may wait in this process, for all origins together.
     ///   - scope: The requests that share one quota.
     ///   - shared: The state of the replicas.
-    ///   - key: Names the quota in the store; it must not be a secret. Limits with the same name,
-    ///     rules and origin share one quota. Without a name, a limit shares with limits of other
-    ///     replicas and clients with the same rules, but never with a limit of its own stack.
-    ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
-    ///     of `shared`.
-    ///   - meter: Receives the figures of a ``/TurnpikeTraffic/RateLimit``, counts permits that
-    ///     were taken (`turnpike.rate_limit.taken`) and returned unused
-    ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas with local limits
+    ///   - key: The name of the quota in the store. The name must not be a secret. Limits with the
+    ///     same name, rules and origin share one quota. A limit without a name shares with equal
+    ///     limits of other replicas and clients, but never with a limit of its own stack.
+    ///   - cooldowns: Delays calls to an origin that has asked clients to wait; nil means the
+    ///     cool-downs of `shared`.
+    ///   - meter: Gets the figures of a ``/TurnpikeTraffic/RateLimit``. The meter also counts
+    ///     permits that were taken (`turnpike.rate_limit.taken`) and returned
+    ///     (`turnpike.rate_limit.given_back`), and gets the number of quotas with local limits
     ///     (`turnpike.rate_limit.local`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
@@ -61,7 +62,7 @@ public struct SharedRateLimit: RateLimiting {
 
     /// Creates a limit with several rules.
     ///
-    /// A call needs permits of all of them.
+    /// A call needs permits of every rule.
     /// - Parameters:
     ///   - rules: The rules. Without rules, every call passes.
     ///   - queue: How many calls may wait in this process, for all origins together.
@@ -69,9 +70,9 @@ public struct SharedRateLimit: RateLimiting {
     ///   - shared: The state of the replicas.
     ///   - key: Names the quota in the store
     ///     (``init(perSecond:burst:queue:scope:shared:key:cooldowns:meter:)``).
-    ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
-    ///     of `shared`.
-    ///   - meter: Receives the same figures as with one rule.
+    ///   - cooldowns: Delays calls to an origin that has asked clients to wait; nil means the
+    ///     cool-downs of `shared`.
+    ///   - meter: Gets the same figures as with one rule.
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,
         shared: SharedState, key: String? = nil, cooldowns: Cooldowns? = nil,
@@ -95,9 +96,9 @@ public struct SharedRateLimit: RateLimiting {
         await limiter.figures.flush()
     }
 
-    /// The facts of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// The properties of this gate; see ``/TurnpikeCore/GateFacts``.
     ///
-    /// Waits for the store count as waits for a turn. The store's time limit ends them.
+    /// Waiting for the store counts as waiting for a turn. The store's time limit ends this wait.
     public func facts(for request: Request?) -> GateFacts? {
         let plan = driver.plan
         var facts = limitFacts(
@@ -129,11 +130,12 @@ public struct SharedRateLimit: RateLimiting {
 }
 
 extension SharedRateLimit: PlacedGate {
-    /// Learns which limits come before it, so that two limits with the same rules have two quotas.
+    /// Learns which limits come before this limit, because each of two equal limits has its own
+    /// quota.
     public func place(after others: [any PlacedGate]) {
         var outside: [QuotaDriver] = []
         for case let other as SharedRateLimit in others {
-            // If a limit is in a stack twice, its first position counts.
+            // If the same limit is in a stack twice, its first position counts.
             if other.driver === driver { return }
             if !outside.contains(where: { $0 === other.driver }) { outside.append(other.driver) }
         }

@@ -6,15 +6,15 @@ public import TurnpikeTraffic
 
 /// Replaces a store while a stack file is only checked.
 ///
-/// It stores nothing: each operation fails.
+/// Each operation of this store fails.
 ///
-/// A factory of a store (`register(sharedStore:)`) returns it if
-/// ``/TurnpikeStackFiles/Settings/isDryRun`` is true, because a check opens nothing.
+/// If ``/TurnpikeStackFiles/Settings/isDryRun`` is true, the factory of a store
+/// (`register(sharedStore:)`) returns a placeholder, because a check opens nothing.
 public struct PlaceholderStore: SharedStore {
-    /// Whether nobody can read a secret on its way to the store that the file describes.
+    /// Whether secrets are hidden on their way to the store that the file describes.
     public let hidesTraffic: Bool?
 
-    /// Creates a store that stores nothing.
+    /// Creates a store whose operations fail.
     /// - Parameter hidesTraffic: The value of the real store
     ///   (``/TurnpikeSharedState/SharedStore/hidesTraffic``), for the linter.
     public init(hidesTraffic: Bool? = nil) { self.hidesTraffic = hidesTraffic }

@@ -19,12 +19,12 @@ extension Registry {
     /// }
     /// ```
     ///
-    /// The store is made once for each file, and is kept over a reload that does not change
-    /// `shared`. It is closed (``/TurnpikeSharedState/SharedStore/shutdown()``) when the file's
-    /// client shuts down. This method itself reads the settings of
-    /// ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`). A
-    /// file that is only checked (``/TurnpikeStackFiles/Settings/isDryRun``) opens nothing: its
-    /// factory should read its settings and return a ``PlaceholderStore``.
+    /// The registry makes the store once for each file. A reload that does not change `shared`
+    /// keeps the store. When the file's client shuts down, it closes the store
+    /// (``/TurnpikeSharedState/SharedStore/shutdown()``). This method itself reads the settings of
+    /// ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`). If a
+    /// file is only checked (``/TurnpikeStackFiles/Settings/isDryRun``), the factory should read
+    /// the settings, open nothing, and return a ``PlaceholderStore``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: The description of the store, for the reference and the schema of stack
@@ -41,7 +41,6 @@ extension Registry {
         }
         register(shared: name, description: whole) { settings in
             let store = Result { try make(settings) }
-            // All mistakes are reported, even if the store cannot be made.
             return SharedStatePart(try SharedState(settings) { try store.get() })
         }
     }
@@ -63,15 +62,14 @@ extension Registry {
 extension Settings {
     /// Returns the shared state of the file, if the setting `shared` of this gate uses it.
     ///
-    /// The setting uses it with `true`, or with the name in `shared.use` of the file. Another name
-    /// is a mistake. All gates of a file get the same instance.
-    /// - Returns: The state; nil if the gate does not use it.
+    /// The setting is `true`, or the name in `shared.use` of the file. Another name is an error in
+    /// the file. All gates of a file get the same instance.
+    /// - Returns: The shared state; nil if the gate does not use shared state.
     public func sharedState() -> SharedState? {
         sharedPart("shared") { SharedStatePart(SharedState(PlaceholderStore())) }?.state
     }
 }
 
-/// The shared state that a stack file describes.
 private final class SharedStatePart: SharedLimits {
     let state: SharedState
 
@@ -90,7 +88,7 @@ private final class SharedStatePart: SharedLimits {
             meter: meter)
     }
 
-    // The file allows storing secrets.
+    // The setting of the file allows storing secrets.
     func tokens(key: String) -> (any BearerTokenSharing)? {
         (try? SharedTokens(state, key: key, storesSecrets: true))?.sharing()
     }

@@ -11,37 +11,36 @@ struct ReplicaCount {
 
     /// How often a replica reports that it is running.
     static let interval = Duration.seconds(1)
-    /// The same while the count grows: replicas that start together first miss each other.
+    /// The interval while the count grows: replicas that start together miss one another first.
     static let firstInterval = Duration.milliseconds(200)
-    /// The number before the first count.
+    /// The number of replicas before the first count.
     ///
     /// A replica that starts while the store is unreachable must not take the whole quota.
     static let assumed = 10
-    /// The highest number that is believed.
+    /// A higher number of replicas is not believed.
     ///
-    /// With more, the share of each replica would be almost zero, and calls would wait for days.
+    /// With a higher number, each replica's share would be almost zero, and calls would wait for
+    /// days.
     static let most = 10_000
-    /// How long a replica still counts after its last heartbeat.
+    /// A replica counts for this time after its last heartbeat.
     static let lifetime = Duration.seconds(3)
 
-    /// The number; nil before the first count.
+    /// The number of replicas; nil before the first count.
     ///
-    /// The number is the larger of the last two counts. After an outage of the store, the first
-    /// count contains only the replicas that came back first.
+    /// The number is the larger of the last two counts. The first count after an outage of the
+    /// store contains only the replicas that came back first.
     var known: Int? { latest.map { max($0, previous ?? $0) } }
 
-    /// The number, if two counts have confirmed it.
+    /// The number of replicas, once two counts have confirmed it.
     ///
     /// Replicas that start together do not see each other at first.
     var confirmed: Int? { previous == nil ? nil : known }
 
     private var isSettled: Bool { latest != nil && previous.map { $0 >= latest ?? 0 } ?? false }
 
-    /// Whether a heartbeat is due.
-    ///
-    /// If so, ``end(_:)`` must follow.
+    /// Whether a heartbeat is due; if so, the caller must call ``end(_:)`` later.
     mutating func begin(at now: MonotonicInstant) -> Bool {
-        // A heartbeat that never ends must not block all later heartbeats.
+        // A heartbeat without an end must not block all later heartbeats.
         let pause = isBeating ? Self.lifetime : isSettled ? Self.interval : Self.firstInterval
         if let beatAt, beatAt.duration(to: now) < pause { return false }
         isBeating = true
@@ -49,9 +48,8 @@ struct ReplicaCount {
         return true
     }
 
-    /// Ends a heartbeat.
-    /// - Parameter count: The number of replicas; nil if the store gave no answer. A number above
-    ///   ``most`` is ignored.
+    /// Ends a heartbeat; a count above ``most`` is ignored, and nil means that the store gave no
+    /// answer.
     mutating func end(_ count: Int?) {
         isBeating = false
         guard let count, count <= Self.most else { return }

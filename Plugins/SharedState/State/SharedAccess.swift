@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Uses a store within a time limit, and not at all while it cannot be reached.
+/// Sends operations to a store with a time limit, and sends none while the store cannot be reached.
 final class SharedAccess: Sendable {
     private struct State {
         var circuit = StoreCircuit()
@@ -12,7 +12,7 @@ final class SharedAccess: Sendable {
         // Whether the last log line says that the store cannot be reached.
         var hasToldFailure = false
         var replicas = ReplicaCount()
-        // Whether the first contact has shown if the store can be reached.
+        // Whether an operation has ended, so that the state of the store is known.
         var hasMet = false
     }
 
@@ -60,36 +60,28 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// The number of replicas, as far as known.
     var replicas: Int {
         fixedReplicas ?? state.withLock { $0.replicas.known ?? ReplicaCount.assumed }
     }
 
-    /// The number of replicas, if it is certain enough to hold permits ahead of demand.
+    /// The number of replicas, if it is reliable enough for holding permits ahead of demand.
     var confirmedReplicas: Int? { fixedReplicas ?? state.withLock { $0.replicas.confirmed } }
 
     var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
 
-    /// When the store may be asked next; nil if it may be asked now.
+    /// The earliest time at which the store may be asked; nil if it may be asked now.
     func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { $0.circuit.nextAdmission(at: now) }
     }
 
     func flush() async { await figures.flush() }
 
-    /// Asks the store, within the time limit.
-    /// - Parameters:
-    ///   - what: The object of the request, for messages: `a permit`.
-    ///   - timeSource: The clock of the limit.
-    ///   - limit: Another limit than ``timeLimit``, for requests that no call waits for.
-    ///   - firstLimit: The limit until the store has answered for the first time. This limit
-    ///     includes the time for the connection. The store is then asked despite earlier failures.
-    ///     Nil: no such limit.
-    ///   - tell: Receives a line for the log.
-    ///   - late: Receives an answer that comes after the limit or after the caller's cancellation.
-    ///   - operation: Asks the store.
-    /// - Returns: The answer; nil if there is no answer, so that the gate must decide locally.
-    /// - Throws: Only `CancellationError`.
+    /// Asks the store, within the time limit; nil if there is no answer, so that the gate must
+    /// decide locally.
+    ///
+    /// `firstLimit` includes connecting, and holds until the store has answered once; until then,
+    /// earlier failures do not prevent the request. `late` gets an answer that comes after the
+    /// limit, or after the caller was cancelled. The only error is `CancellationError`.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
         firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,
@@ -125,7 +117,7 @@ final class SharedAccess: Sendable {
             ended(what, failure, isFirst: isFirst, timeSource, tell)
             return answer
         } catch let error as CancellationError {
-            // The caller was cancelled, which says nothing about the store.
+            // The caller was cancelled, which does not tell whether the store answers.
             state.withLock { $0.circuit.abandon(at: timeSource.now) }
             throw error
         } catch {
@@ -134,12 +126,12 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// Sends an operation to the store that no call waits for, whether or not the store has
-    /// answered recently.
+    /// Sends an operation that no call waits for, even if the store has not answered recently.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store
-        // The task ends by itself, because every operation of a store ends by itself. The task is
-        // not cancelled with the caller: others wait for its answer, or its effect must be undone.
+        // The task ends by itself, because every operation of a store ends by itself. The caller's
+        // cancellation does not cancel it: others wait for its answer, or its effect must be
+        // undone.
         _ = Task.inheriting { try? await operation(store) }
     }
 
@@ -172,8 +164,8 @@ final class SharedAccess: Sendable {
         }
     }
 
-    // A failure is logged every ten seconds, and the first answer is logged after a logged failure.
-    // The line that the store is not asked any more is always logged.
+    // Failures are logged at most every ten seconds. After a logged failure, the first answer is
+    // logged. The line that the store is no longer asked is always logged.
     private static func isNews(
         _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
     ) -> Bool {
@@ -207,18 +199,15 @@ final class SharedAccess: Sendable {
 }
 
 extension SharedAccess {
-    /// The effect of a gate that asks the store so many times in one call.
     func use(_ content: GateSharedContent, times: Int = 1) -> GateEffect {
         .sharesState(content, isHidden: store.hidesTraffic, atMost: timeLimit * times)
     }
 }
 
-/// Log lines that belong to no call.
-///
-/// The next call that passes writes them.
+/// Log lines that belong to no call; the next call writes them.
 final class LogThrottle: Sendable {
     private let lines = Mutex<[String]>([])
-    // Calls need no lock if there are no lines.
+    // A call takes the lock only if there are log lines.
     private let isEmpty = Atomic(true)
 
     func add(_ line: String) {

@@ -4,7 +4,6 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Cool-downs over a store: ``SharedState/cooldowns``.
 struct SharedCooldowns: CooldownSharing {
     private let access: SharedAccess
 
@@ -14,7 +13,7 @@ struct SharedCooldowns: CooldownSharing {
 
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let (access, text) = (access, key.text(in: access.group))
-        // The task ends by itself, within the time limit. No call waits for it.
+        // The task ends by itself, within the time limit. No call waits for the task.
         _ = Task.inheriting {
             _ = try? await access.ask(
                 "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
@@ -43,8 +42,8 @@ extension Cooldowns {
     /// Creates cool-downs for all replicas.
     /// - Parameters:
     ///   - shared: The state of the replicas.
-    ///   - longest: The longest cool-down. If a server asks for more, it is shortened.
-    ///   - key: The account or tenant of a request that shares a cool-down, besides its origin
+    ///   - longest: The longest cool-down; longer cool-downs of servers are shortened to this time.
+    ///   - key: The account or tenant of a request. A cool-down belongs to the origin and this key
     ///     (``/TurnpikeMiddleware/Cooldowns/init(sharing:longest:key:)``).
     public convenience init(
         shared: SharedState, longest: Duration = .seconds(300),
@@ -55,6 +54,5 @@ extension Cooldowns {
 }
 
 extension QuotaKey {
-    /// The key in a store for a group of replicas.
     func text(in group: String) -> String { "\(group)|\(text)" }
 }

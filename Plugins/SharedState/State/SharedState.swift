@@ -6,7 +6,7 @@ public import TurnpikeMiddleware
 
 /// The state that the replicas of a service share.
 ///
-/// Gates use it within a time limit, and without harm if its store is slow, full or unreachable.
+/// If the store is slow, full or unreachable, the gates of a client decide locally.
 ///
 /// ```swift
 /// let shared = SharedState(try ValkeyServer(url: "redis://cache.internal:6379/0"))
@@ -16,23 +16,23 @@ public import TurnpikeMiddleware
 /// ])
 /// ```
 ///
-/// One instance serves any number of gates and clients. Each operation has ``timeLimit`` to answer.
-/// Without an answer, the gate decides locally: a limit uses this replica's share of the quota, a
-/// cool-down uses what this replica has seen, and a token is refreshed by this replica. After
-/// failures in a row, the store is not asked for a while (``StoreCircuit``). The log has a line
-/// when that begins, every ten seconds while it lasts, and when the store answers again. Single
-/// failures are logged at most every ten seconds.
+/// One instance serves any number of gates and clients. Each operation must answer within
+/// ``timeLimit``. Without an answer, the gate decides locally. A limit uses this replica's share of
+/// the quota, a cool-down uses what this replica has seen, and this replica refreshes a token
+/// itself. After several failures in a row, the store is not asked for a while (``StoreCircuit``).
+/// The log gets a line when the store is no longer asked, every ten seconds in this state, and when
+/// the store answers again. Single failures are logged at most every ten seconds.
 ///
-/// A replica counts while it uses the store. It sends its heartbeat with its operations, at most
-/// one each second, and stops counting three seconds after the last one. Until the store's first
-/// answer, a replica assumes that there are ten. If that is not acceptable, set their number.
+/// A replica sends a heartbeat with its operations, at most one each second. Three seconds after
+/// its last heartbeat, the replica no longer counts. Until the store's first answer, a replica
+/// assumes ten replicas. If ten is wrong for your service, set the number.
 public final class SharedState: Sendable {
-    /// Cool-downs in the store.
+    /// The cool-downs in the store.
     ///
-    /// Limits with this state honour them by default.
+    /// Limits with this state wait for these cool-downs by default.
     ///
-    /// Also pass them to a ``/TurnpikeMiddleware/Retry`` without an inner ``SharedRateLimit`` of
-    /// this state.
+    /// If a ``/TurnpikeMiddleware/Retry`` has no inner ``SharedRateLimit`` of this state, pass the
+    /// cool-downs to the retry too.
     public let cooldowns: Cooldowns
 
     let access: SharedAccess
@@ -40,15 +40,15 @@ public final class SharedState: Sendable {
     /// Creates shared state over a store.
     /// - Parameters:
     ///   - store: Stores the state.
-    ///   - timeLimit: How long an operation may take before the gate decides locally.
-    ///   - replicas: The number of replicas, if it is fixed; nil counts them by their heartbeats
-    ///     (``SharedStore/beat(_:of:for:)``). While the store does not answer, a limit is divided by
-    ///     this number.
-    ///   - group: The name of the service, if several services use one store. Quotas and cool-downs
-    ///     belong to a group.
+    ///   - timeLimit: The longest time for an operation. After this time, the gate decides locally.
+    ///   - replicas: The number of replicas, if it is fixed. Nil: replicas are counted by their
+    ///     heartbeats (``SharedStore/beat(_:of:for:)``). While the store does not answer, each
+    ///     limit is divided by this number.
+    ///   - group: The name of the service, if several services use one store. Each group has its
+    ///     own quotas and cool-downs.
     ///   - replica: The unique name of this replica; random by default.
-    ///   - meter: Receives failures (`turnpike.shared_state.failures`), operations that were not
-    ///     tried (`turnpike.shared_state.skipped`), stores that are not asked
+    ///   - meter: Gets failures (`turnpike.shared_state.failures`), operations that were not tried
+    ///     (`turnpike.shared_state.skipped`), stores that are not asked
     ///     (`turnpike.shared_state.away`) and the number of replicas
     ///     (`turnpike.shared_state.replicas`).
     public init(
@@ -68,15 +68,15 @@ public final class SharedState: Sendable {
     /// The store.
     public var store: any SharedStore { access.store }
 
-    /// How long an operation may take before the gate decides locally.
+    /// The longest time for an operation, after which the gate decides locally.
     public var timeLimit: Duration { access.timeLimit }
 
     /// The number of replicas: the fixed number, or the number from the last heartbeats.
     public var replicas: Int { access.replicas }
 
-    /// Whether the store is asked at present; false after failures in a row.
+    /// Whether the store is asked at present; false after several failures in a row.
     public var isReachable: Bool { access.isReachable }
 
-    /// Flushes the meter, and returns when that is done.
+    /// Flushes the meter, and returns when the flush is done.
     public func flush() async { await access.flush() }
 }

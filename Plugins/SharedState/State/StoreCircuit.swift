@@ -2,13 +2,13 @@
 
 public import TurnpikeCore
 
-/// Decides whether a store is asked at all, so that an unreachable store costs calls nothing.
+/// Decides whether a store is asked at all, so that an unreachable store delays no call.
 ///
-/// After three failures in a row, no operation is sent for 100 ms. Then one operation is tried.
-/// While it runs, and for twice the pause after it failed, no other operation is sent. The longest
-/// pause is a quarter of a second. The longest pause is short because all replicas must return at
-/// nearly the same time: replicas that are back may use the whole quota while others still use
-/// shares.
+/// After three failures in a row, no operation is sent for 100 ms. After the pause, one operation
+/// is tried as a test. While the test runs, no other operation is sent. If the test fails, the
+/// pause doubles. The longest pause is a quarter of a second, so that all replicas return at nearly
+/// the same time. With a longer pause, some replicas would use the whole quota while others still
+/// use shares.
 public struct StoreCircuit: Sendable {
     private enum State: Sendable {
         case closed(failures: Int)
@@ -25,12 +25,12 @@ public struct StoreCircuit: Sendable {
     /// Creates a closed circuit.
     public init() {}
 
-    /// Whether operations pass without being tests of the store.
+    /// Whether operations are sent without a test of the store.
     public var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// When an operation may be admitted next; nil if one may be admitted now.
+    /// The earliest time for the next operation; nil if an operation may be admitted now.
     ///
-    /// While a test runs, this is the time at which the test counts as lost.
+    /// While a test runs, this is the time after which the test counts as lost.
     public func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         let next: MonotonicInstant
         switch state {
@@ -41,10 +41,10 @@ public struct StoreCircuit: Sendable {
         return now < next ? next : nil
     }
 
-    /// Decides on an operation.
+    /// Decides whether an operation may be sent.
     ///
     /// After an admitted operation, call ``record(_:at:)`` or ``abandon(at:)``.
-    /// - Parameter now: The current time. A closed circuit does not evaluate it.
+    /// - Parameter now: The current time. A closed circuit does not evaluate this argument.
     /// - Returns: Whether the store may be asked.
     public mutating func admit(at now: @autoclosure () -> MonotonicInstant) -> Bool {
         if isClosed { return true }
@@ -56,15 +56,16 @@ public struct StoreCircuit: Sendable {
             state = .trying(since: now, pause: pause)
             return true
         case .trying(let since, let pause):
-            // A test that was never recorded must not keep the circuit open forever.
+            // A test whose end was never recorded must not keep the circuit open forever.
             if since.duration(to: now) < Self.longestPause { return false }
             state = .trying(since: now, pause: pause)
             return true
         }
     }
 
-    /// Records that an admitted operation was abandoned before it showed anything about the store,
-    /// so that another operation may be tried at once.
+    /// Records that an admitted operation ended without a sign whether the store answers.
+    ///
+    /// Another operation may then be tried at once.
     public mutating func abandon(at now: MonotonicInstant) {
         if case .trying(_, let pause) = state { state = .open(until: now, pause: pause) }
     }
@@ -73,7 +74,7 @@ public struct StoreCircuit: Sendable {
     /// - Parameters:
     ///   - hasAnswered: Whether the store answered in time and without an error.
     ///   - now: The current time, needed only after a failure.
-    /// - Returns: Whether this opens or closes the circuit.
+    /// - Returns: Whether this result opens or closes the circuit.
     @discardableResult
     public mutating func record(
         _ hasAnswered: Bool, at now: @autoclosure () -> MonotonicInstant

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Values under keys, each with an end.
+/// Values under keys; each value has an expiry time, after which it is removed.
 ///
-/// Values that have ended are removed.
-///
-/// The whole table is searched for ended values only when it has doubled. So the average cost of a
-/// change does not depend on its size.
+/// The table is searched for expired values only when its size has doubled. So the average cost of
+/// a change does not depend on the size of the table.
 struct ExpiringTable<Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value
@@ -17,18 +15,13 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     private static var smallest: Int { 64 }
 
-    /// The number of values, including ended ones.
     var count: Int { entries.count }
 
-    /// The value under a key, and when it ends.
     func value(_ key: String, at now: Double) -> (value: Value, end: Double)? {
         guard let entry = entries[key], entry.end > now else { return nil }
         return (entry.value, entry.end)
     }
 
-    /// Puts a value under a key.
-    ///
-    /// If the value has expired already, the key is removed.
     mutating func put(_ value: Value, _ key: String, until end: Double, at now: Double) {
         guard end > now else {
             entries[key] = nil
@@ -38,10 +31,8 @@ struct ExpiringTable<Value: Sendable>: Sendable {
         if entries.count >= sweepCount { sweep(at: now) }
     }
 
-    /// Removes a value.
     mutating func remove(_ key: String) { entries[key] = nil }
 
-    /// The number of values that have not ended.
     mutating func countLeft(at now: Double) -> Int {
         sweep(at: now)
         return entries.count

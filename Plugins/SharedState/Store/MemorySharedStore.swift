@@ -12,9 +12,8 @@ public import TurnpikeTraffic
 /// let replicas = (0..<12).map { _ in SharedState(store, timeLimit: .milliseconds(20)) }
 /// ```
 ///
-/// The store has its own clock, as a server does, so the clocks of the replicas may differ from it.
-/// Ended values are removed, so its memory grows with the keys in use, not with all keys that were
-/// ever used.
+/// The store has its own clock, as a server does. The clocks of the replicas may differ from this
+/// clock. Expired values are removed, so the memory grows only with the keys in use.
 public final class MemorySharedStore: SharedStore {
     private struct State {
         var quotas = ExpiringTable<QuotaState>()
@@ -22,7 +21,7 @@ public final class MemorySharedStore: SharedStore {
         var tokens = ExpiringTable<StoredToken>()
         var locks = ExpiringTable<UInt64>()
         var groups: [String: ExpiringTable<Void>] = [:]
-        // One number for all keys, which needs no memory for each key. It grows for every key.
+        // One counter for the locks of all keys, so that no key needs memory for its own counter.
         var fence: UInt64 = 0
     }
 
@@ -39,12 +38,12 @@ public final class MemorySharedStore: SharedStore {
         start = timeSource.now
     }
 
-    /// True: nothing leaves the process.
+    /// True, because nothing leaves the process.
     public var hidesTraffic: Bool? { true }
 
     // MARK: Quotas
 
-    /// Takes permits, or none.
+    /// Takes permits of a quota, or takes none.
     public func take(_ request: QuotaRequest) async -> QuotaAnswer {
         update { state, now in
             if let (_, end) = state.cooldowns.value(request.key, at: now) {
@@ -54,7 +53,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Returns permits, or charges more of them if the number is negative.
+    /// Returns permits, or charges permits if the number is negative.
     public func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async {
         update { state, now in
             Self.change(key, in: &state, at: now) { $0.giveBack(permits, rules: rules, at: now) }
@@ -72,12 +71,12 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// How many permits of a rule remain; negative if some are reserved ahead.
+    /// The remaining permits of a rule; negative if calls have reserved permits ahead.
     /// - Parameters:
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.
-    /// - Returns: The number, which has fractions; nil if there is no such rule.
+    /// - Returns: The number, with fractions. Nil if there is no such rule.
     public func permitsLeft(of key: String, rule: Int = 0, rules: [QuotaRule]) -> Double? {
         guard rules.indices.contains(rule) else { return nil }
         return update { state, now in
@@ -131,7 +130,7 @@ public final class MemorySharedStore: SharedStore {
             if let (_, end) = state.locks.value(key, at: now) {
                 return .held(atMost: Self.duration(end - now))
             }
-            // With a new number each nanosecond, they last for 584 years.
+            // With a new number each nanosecond, the numbers last for 584 years.
             state.fence &+= 1
             state.locks.put(
                 state.fence, key, until: now + Self.nanoseconds(duration), at: now)
@@ -178,7 +177,7 @@ public final class MemorySharedStore: SharedStore {
 
     private func update<Value: Sendable>(_ body: (inout State, Double) -> Value) -> Value {
         state.withLock { state in
-            // Read under the lock, so that decisions are in the order of their times.
+            // The clock is read under the lock, so that decisions are in the order of their times.
             let now = Double(start.duration(to: timeSource.now).wholeNanoseconds)
             return body(&state, now)
         }

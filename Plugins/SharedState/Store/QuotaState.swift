@@ -3,24 +3,24 @@
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The state of a shared quota: for each rule, when all its permits will be back (``SharedStore``).
+/// The state of a shared quota: when each rule will have all its permits (``SharedStore``).
 ///
-/// All times are nanoseconds of the store's clock. They are floating-point numbers, because an
+/// All times are nanoseconds of the store's clock. The times are floating-point numbers, because an
 /// interval may be shorter than a nanosecond.
 struct QuotaState: Sendable {
-    // The theoretical arrival time of each rule by identity; none if it has all permits.
+    // The theoretical arrival time of each rule, by identity. A rule without an arrival time has
+    // all permits.
     private var arrivals: [String: Double] = [:]
-    // When the arrival times were last changed.
+    // The time of the last change of the arrival times.
     private var changed = -Double.infinity
 
-    // Additions of intervals are inexact. A permit that is due within a nanosecond counts as due.
-    // So a caller that waits for the reported time is not refused.
+    // Adding intervals is inexact, so a permit that is due within a nanosecond counts as due.
+    // Without this tolerance, a caller that waits for the reported time might be refused.
     private static let tolerance = 1.0
 
-    /// When all rules have all their permits, so that the state can be removed.
+    /// When all rules have all their permits, so that this state can be removed.
     var end: Double { arrivals.values.max() ?? -.infinity }
 
-    /// Takes permits, or none.
     mutating func take(_ request: QuotaRequest, at now: Double) -> QuotaAnswer {
         let reach = Self.nanoseconds(request.reach)
         let rules = request.rules
@@ -35,7 +35,7 @@ struct QuotaState: Sendable {
         var permits = request.maximum
         for (rule, offset) in zip(rules, offsets) {
             let due = (reach + Self.tolerance - offset) / rule.nanosecondsPerPermit + 1
-            // The comparison also keeps the conversion in range.
+            // Because of the comparison, the conversion to `Int` cannot overflow.
             if due < Double(permits) { permits = Int(due) }
         }
         permits = max(permits, request.minimum, 1)
@@ -46,7 +46,6 @@ struct QuotaState: Sendable {
         return .granted(QuotaGrant(permits: permits, offsets: offsets.map(Self.duration)))
     }
 
-    /// Returns permits, or charges more of them if the number is negative.
     mutating func giveBack(_ permits: Int, rules: [QuotaRule], at now: Double) {
         prepare(at: now)
         for rule in rules {
@@ -71,7 +70,6 @@ struct QuotaState: Sendable {
             arrival(of: rule, at: now), now + missing * rule.nanosecondsPerPermit)
     }
 
-    /// How many permits of a rule remain; negative if some are reserved ahead.
     mutating func left(of rule: QuotaRule, at now: Double) -> Double {
         prepare(at: now)
         return rule.burst - (arrival(of: rule, at: now) - now) / rule.nanosecondsPerPermit
@@ -81,7 +79,7 @@ struct QuotaState: Sendable {
         arrivals[rule.identity] ?? now
     }
 
-    // From its arrival time on, a rule has all its permits. If the clock has gone back, the arrival
+    // After its arrival time, a rule has all its permits. If the clock has gone back, the arrival
     // times go back too.
     private mutating func prepare(at now: Double) {
         let back = max(changed - now, 0)
@@ -93,7 +91,7 @@ struct QuotaState: Sendable {
         Double(duration.wholeNanoseconds)
     }
 
-    // Rounded up, because no permit may be used early. Errors of additions do not count.
+    // Rounded up, so that no permit is used too early, except for errors of additions.
     private static func duration(_ nanoseconds: Double) -> Duration {
         let whole = (nanoseconds - 0.01).rounded(.up)
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))

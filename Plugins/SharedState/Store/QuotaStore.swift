@@ -4,21 +4,21 @@ public import TurnpikeTraffic
 
 /// A replica's request for permits of a shared quota.
 public struct QuotaRequest: Sendable, Hashable {
-    /// The owner of the quota: an origin, a tenant, an account.
+    /// The owner of the quota: an origin, a tenant or an account.
     ///
-    /// The store has one state for each key and rule. The key may be any text without secrets.
+    /// The store has one state for each key and rule. The key must not contain a secret.
     public var key: String
-    /// The limits of the quota, each once.
+    /// The rules of the quota, without repetitions.
     ///
-    /// All must have permits.
+    /// Permits are taken only if every rule has them.
     ///
-    /// The store finds the state of each by its ``/TurnpikeTraffic/QuotaRule/identity``.
+    /// The store finds the state of a rule by its ``/TurnpikeTraffic/QuotaRule/identity``.
     public var rules: [QuotaRule]
-    /// The smallest useful number of permits, such as the cost of one call; at least 1.
+    /// The smallest useful number of permits (at least 1), such as the cost of one call.
     public var minimum: Int
     /// The largest useful number of permits.
     public var maximum: Int
-    /// How far ahead permits may be reserved: the longest wait until the first permit may be used.
+    /// How far ahead permits may be reserved: the longest time until the first permit is due.
     public var reach: Duration
 
     /// Creates a request.
@@ -38,24 +38,24 @@ public struct QuotaRequest: Sendable, Hashable {
 public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
-    /// Nothing was taken, because the first permit would come later than the request's
-    /// ``QuotaRequest/reach``. `retryAfter` is the time until that permit.
+    /// No permit was taken, because the first permit comes in `retryAfter`, beyond
+    /// ``QuotaRequest/reach``.
     case exhausted(retryAfter: Duration)
-    /// Nothing was taken, because a cool-down of the same key lasts this long
+    /// No permit was taken, because a cool-down of the same key lasts for this time
     /// (``SharedStore/coolDown(for:_:)``).
     case coolingDown(Duration)
 }
 
 /// Permits that were taken from a shared quota.
 ///
-/// Each may be used from a certain time on.
+/// Each permit may be used from its due time on.
 public struct QuotaGrant: Sendable, Hashable {
     /// The number of permits taken.
     public let permits: Int
     /// For each rule of the request, the time from the decision until the first permit is due.
     ///
-    /// The time is negative if permits were left. With -5 intervals, five more permits after the
-    /// first one are due at once.
+    /// The time is negative if the rule had permits left. With an offset of -5 intervals, the first
+    /// permit and five more are due at once.
     public let offsets: [Duration]
 
     /// Creates a grant.

@@ -5,77 +5,77 @@ public import TurnpikeTraffic
 
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.
 ///
-/// A store decides atomically, and by one clock: that of its server. A store does not know the
-/// rules of HTTP. ``SharedState`` uses it for gates: it limits the time of each operation, and
-/// tells a gate to decide locally if the store does not answer. So a store reports faults as
-/// errors, and does not try again by itself.
+/// A store decides atomically, and only by the clock of its server. A store does not know the rules
+/// of HTTP. ``SharedState`` calls the store for gates. ``SharedState`` limits the time of each
+/// operation, and tells a gate to decide locally if the store does not answer. So a store throws an
+/// error for each fault, and does not repeat an operation by itself.
 ///
-/// Each operation must end by itself within seconds, and soon after its task is cancelled. An
-/// operation may still take effect after its cancellation.
+/// Each operation must end within seconds, and soon after its task is cancelled. An operation may
+/// still take effect after its cancellation.
 ///
 /// ``MemorySharedStore`` is a store for tests. `SharedStoreConformance` of `TurnpikeTesting` checks
 /// other stores.
 ///
 /// ### Quotas
 ///
-/// The state of a rule is one number, the theoretical arrival time (TAT) of the generic cell rate
-/// algorithm (ITU-T I.371): the time when all permits of the quota will be back. `i` is the
-/// interval of the rule, `b` its burst, and `now` the time of the store's own clock:
+/// The state of a rule is one number: the theoretical arrival time (TAT) of the generic cell rate
+/// algorithm (ITU-T I.371). TAT is the time at which all permits of the quota are back. Below, `i`
+/// is the interval of the rule, `b` is its burst, and `now` is the time of the store's own clock:
 ///
 /// - The permit number `k` of a request, from 0, is due at `max(TAT, now) + k·i - (b - 1)·i`. A
 ///   request with several rules waits for the latest of these times.
-/// - If the first permit of a rule is due later than `now + reach`, no rule loses a permit.
-/// - Otherwise all permits that are due within the reach are taken, at least
-///   ``QuotaRequest/minimum`` and at most ``QuotaRequest/maximum``. TAT becomes `max(TAT, now) +
-///   n·i` for each rule.
-/// - During a cool-down of the same key (``coolDown(for:_:)``), nothing is taken.
+/// - If the first permit of any rule is due later than `now + reach`, no permit is taken.
+/// - Otherwise all permits that are due within the reach are taken, but at least
+///   ``QuotaRequest/minimum`` and at most ``QuotaRequest/maximum``. TAT becomes
+///   `max(TAT, now) + n·i` for each rule.
+/// - During a cool-down of the same key (``coolDown(for:_:)``), no permit is taken.
 ///
-/// A request with a small reach does not touch permits that other requests have reserved further
-/// ahead. If the store's clock has gone back, as after a failover to a slower clock, TAT goes back
-/// too. For this, a store keeps the time of the last change beside TAT, and subtracts the
-/// difference.
+/// A request with a small reach takes no permit that other requests have reserved further ahead.
+/// The store keeps the time of the last change beside TAT. If the store's clock has gone back, for
+/// example after a failover to a slower clock, the store moves TAT back by the difference.
 ///
-/// The state belongs to the key of the quota and to the ``/TurnpikeTraffic/QuotaRule/identity``
-/// of the rule, not to the rule's position in a list. A rule with another period, number or burst
-/// is another rule, and starts with all its permits. The old rule's state ends when all its permits
-/// are back.
+/// The state belongs to the key of the quota and the ``/TurnpikeTraffic/QuotaRule/identity`` of the
+/// rule, not to the rule's index. A rule with another period, number or burst is a different rule,
+/// and starts with all its permits. The state of the old rule expires when all its permits are
+/// back.
 ///
 /// ### Locks
 ///
-/// A lock does not prevent two replicas from acting at once: the first may be paused until its lock
-/// has ended. Its later write is then refused because of its fencing number (Kleppmann, "How to do
-/// distributed locking", 2016), which grows with each lock of a key and is never reused.
+/// A lock does not prevent two replicas from acting at once, because the first owner may be paused
+/// until its lock has ended. A later write of this owner is refused because of its fencing number,
+/// which grows with each lock of a key and is never reused (Kleppmann, "How to do distributed
+/// locking", 2016).
 public protocol SharedStore: Sendable {
-    /// Whether nobody can read a secret on its way to the store: it is encrypted, or does not leave
-    /// the machine. The default is nil for unknown.
+    /// Whether secrets are hidden on their way to the store: the traffic is encrypted, or does not
+    /// leave the machine; the default is nil, for unknown.
     var hidesTraffic: Bool? { get }
 
     /// Closes the connections and files of the store.
     ///
-    /// The client of a stack file that describes the store calls this after its last call. A store
-    /// that was made in code is closed by that code. By default it does nothing.
+    /// If a stack file describes the store, the file's client calls this after its last call. A
+    /// store that was made in code is closed by that code. The default implementation does nothing.
     func shutdown() async
 
     // MARK: Quotas
 
-    /// Takes permits, or none.
+    /// Takes permits for a request, or takes none.
     func take(_ request: QuotaRequest) async throws -> QuotaAnswer
 
-    /// Changes how many permits remain, without making a decision.
+    /// Changes the number of remaining permits, without a decision.
     /// - Parameters:
-    ///   - permits: How many unused permits to return. If negative, how many more to charge,
-    ///     because a call cost more than expected. A charge moves TAT at most two bursts and a
+    ///   - permits: The number of unused permits to return. A negative number charges permits,
+    ///     because a call cost more than expected. A charge moves TAT at most two bursts and one
     ///     period ahead, so that a wrong cost does not stop all calls forever.
     ///   - key: The key of the quota.
-    ///   - rules: Its rules. A return never exceeds the burst of a rule.
+    ///   - rules: The rules of the quota. A return never exceeds the burst of a rule.
     /// - Throws: An error if the store does not answer.
     func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async throws
 
     /// Lowers the remaining permits of one rule, after a report of the quota's server.
     ///
-    /// Nothing changes if fewer permits are already left.
+    /// If fewer permits remain already, nothing changes.
     /// - Parameters:
-    ///   - remaining: The most permits that remain.
+    ///   - remaining: The highest number of permits that remain.
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.
@@ -86,11 +86,11 @@ public protocol SharedStore: Sendable {
 
     // MARK: Cool-downs
 
-    /// Begins a cool-down, or prolongs it. A cool-down is never shortened.
+    /// Begins a cool-down, or prolongs it; a cool-down is never shortened.
     /// - Parameters:
-    ///   - duration: How long it lasts from now on.
-    ///   - key: The origin, or a tenant's account there, that must not be used. The quota has the
-    ///     same key.
+    ///   - duration: The time from now to the end of the cool-down.
+    ///   - key: The key of the quota: an origin, or a tenant's account there, that must not be
+    ///     used.
     /// - Throws: Any error, if the store does not answer.
     func coolDown(for duration: Duration, _ key: String) async throws
 
@@ -104,7 +104,7 @@ public protocol SharedStore: Sendable {
 
     /// Replaces the content under a key, unless it was stored with a higher fencing number.
     /// - Parameters:
-    ///   - token: The content, and the number of the lock under which it was created
+    ///   - token: The content, and the fencing number of the lock under which it was created
     ///     (``SharedLock/fence``).
     ///   - key: The key.
     ///   - lifetime: The time after which the content is removed; nil keeps it.
@@ -118,7 +118,7 @@ public protocol SharedStore: Sendable {
     /// - Parameters:
     ///   - key: The name of the lock.
     ///   - duration: The time after which the lock ends by itself.
-    /// - Returns: The lock, or how long another owner's lock lasts at most.
+    /// - Returns: The lock, or the longest time for which another owner still has the lock.
     /// - Throws: Any error, if the store does not answer.
     func lock(_ key: String, for duration: Duration) async throws -> LockAnswer
 
@@ -138,22 +138,22 @@ public protocol SharedStore: Sendable {
 }
 
 extension SharedStore {
-    /// Nil.
+    /// The default: nil, for unknown.
     public var hidesTraffic: Bool? { nil }
-    /// Does nothing.
+    /// The default: does nothing.
     public func shutdown() async {}
 }
 
-/// A secret that a ``SharedStore`` has for one key.
+/// A secret that a ``SharedStore`` keeps under one key.
 public struct StoredToken: Sendable, Hashable {
     /// The content, in the format of the code that stored it.
     public var content: Data
-    /// The number of the lock under which it was created.
+    /// The fencing number of the lock under which the content was created.
     ///
     /// Later locks have higher numbers.
     public var fence: UInt64
 
-    /// Creates a content.
+    /// Creates a content with its fencing number.
     public init(_ content: Data, fence: UInt64) {
         self.content = content
         self.fence = fence
@@ -161,7 +161,7 @@ public struct StoredToken: Sendable, Hashable {
 }
 
 extension StoredToken: CustomStringConvertible {
-    /// The size and the number, without the secret.
+    /// The size of the content and the fencing number, without the secret.
     public var description: String { "\(content.count) bytes, fence \(fence)" }
 }
 
@@ -169,7 +169,7 @@ extension StoredToken: CustomStringConvertible {
 public enum LockAnswer: Sendable, Hashable {
     /// The lock was taken.
     case taken(SharedLock)
-    /// Another owner has it, at most for this time.
+    /// Another owner has the lock, at most for this time.
     case held(atMost: Duration)
 }
 

@@ -4,16 +4,17 @@ import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// A token as stored for all replicas.
+/// A token in the form in which all replicas store it.
 ///
-/// It is JSON: `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970, "scope": […]}`.
-/// Without `access`, there is no token any more. A version above 1 means that this code must not
-/// use it. Unknown members are ignored.
+/// The form is JSON:
+/// `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970, "scope": […]}`.
+/// Without `access`, the token was removed. A version above 1 means that this code must not use the
+/// token. Unknown members are ignored.
 struct SharedToken: Sendable {
     /// Nil if the token was removed.
     let token: BearerToken?
     let scope: [String]
-    /// The number of the lock under which it was stored.
+    /// The fencing number of the lock under which the token was stored.
     let fence: UInt64
 
     private static let maxBytes = 65_536
@@ -25,7 +26,6 @@ struct SharedToken: Sendable {
         self.fence = fence
     }
 
-    /// Reads a stored content; nil if it is unreadable.
     init?(_ stored: StoredToken) {
         guard stored.content.count <= Self.maxBytes,
             let value = (try? JSONValue(parsing: stored.content))?.object,
@@ -43,7 +43,7 @@ struct SharedToken: Sendable {
             refreshToken: value["refresh"]?.string)
     }
 
-    // RFC 6749 §A.12; a space would end the token in a field value.
+    // The characters of RFC 6749 §A.12. A space would end the token in a field value.
     private static func isToken(_ text: String) -> Bool {
         (1...maxTokenBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

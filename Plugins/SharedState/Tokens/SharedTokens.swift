@@ -3,54 +3,55 @@
 import TurnpikeCore
 public import TurnpikeMiddleware
 
-/// The common place where ``/TurnpikeMiddleware/BearerTokens`` of several replicas store their
-/// token, so that it is refreshed once for all of them.
+/// The place where the ``/TurnpikeMiddleware/BearerTokens`` of several replicas store their token,
+/// so that one replica refreshes it for all.
 ///
 /// ```swift
 /// let shared = try SharedTokens(state, key: "payments", storesSecrets: true)
 /// let tokens = BearerTokens(saved, provider: RefreshTokenGrant(endpoint), shared: shared)
 /// ```
 ///
-/// The access token and the refresh token are stored unencrypted. Anyone who can read the key in
-/// the store can act as this service until the tokens are revoked. The same holds for anyone who
-/// reads the store's memory, files, backups, or the network on the way to it. Restrict the key to
-/// these replicas with access rules of the server, use TLS, and write nothing to disk. Because of
-/// this, the parameter `storesSecrets` has no default.
+/// The access token and the refresh token are stored unencrypted. Whoever can read the key in the
+/// store, the store's memory, files or backups, or the network on the way to the store, can act as
+/// this service until the tokens are revoked. Restrict the key to these replicas with access rules
+/// of the server, use TLS, and let the server write nothing to disk. Because of this risk, the
+/// parameter `storesSecrets` has no default.
 ///
-/// The token in the store has priority over the token with which a replica starts, because the
-/// refresh token in its configuration may be spent. To give all replicas another token, as after a
-/// sign-in, use ``/TurnpikeMiddleware/BearerTokens/replace(with:)`` or another key.
+/// A replica prefers the token of the store to the token with which it starts, because the refresh
+/// token in its configuration may already be used. To give all replicas another token, for example
+/// after a sign-in, use ``/TurnpikeMiddleware/BearerTokens/replace(with:)`` or another key.
 ///
 /// ### A refresh
 ///
 /// A replica that needs a new token reads the store first. If another replica has refreshed the
-/// token, nothing is sent. Otherwise the replica takes a lock and reads again. The replica
-/// refreshes with the refresh token of the store, stores the new token with the number of the lock,
-/// and unlocks. The others ask the store again after pauses that grow from 50 ms to one second.
+/// token, this replica sends no request. If there is no new token, the replica takes a lock and
+/// reads again. The replica refreshes with the refresh token of the store, stores the new token
+/// with the fencing number of the lock, and unlocks. The others read the store again after pauses
+/// that grow from 50 ms to one second.
 ///
-/// The first time, the store has two seconds to answer, not only ``SharedState/timeLimit``, because
-/// it may have to connect first. Otherwise replicas that start together would all sign in.
+/// The first operation may take two seconds, instead of ``SharedState/timeLimit``, because the
+/// store may have to connect. With a shorter time, replicas that start together would all sign in.
 ///
 /// The lock lasts as long as a refresh may take: ``/TurnpikeMiddleware/RefreshPolicy/answerLimit``
 /// if the provider spends refresh tokens
 /// (``/TurnpikeMiddleware/BearerTokenProvider/spendsRefreshToken``), otherwise
-/// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. A replica that dies with the lock delays the
-/// others for that time. Meanwhile calls use the old token until it expires. If the dead replica
-/// has spent the refresh token, only a grace period or a sign-in helps.
+/// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. If a replica stops while it has the lock, the
+/// other replicas wait for that time. During the wait, calls use the old token until it expires. If
+/// the stopped replica has used the refresh token, only a grace period or a sign-in helps.
 public struct SharedTokens: Sendable {
-    /// What a replica does if a token must be replaced while the store does not answer.
+    /// What a replica does if it must replace a token while the store does not answer.
     public enum Outage: Sendable, Hashable {
         /// The replica refreshes the token by itself, and stores it when the store can be reached.
         ///
-        /// If the provider spends refresh tokens, this happens only after the store was unreachable
-        /// for a second, and not while another replica may be refreshing. But if several replicas
-        /// refresh with the same refresh token during an outage, the server sends a token only to
-        /// the first one. It treats the others as thieves: many servers then revoke all tokens,
-        /// also those of the first replica (RFC 9700 §4.14.2).
+        /// If each refresh token may be used only once, the replica refreshes only after the store
+        /// was unreachable for a second, and not while another replica may be refreshing. If
+        /// several replicas refresh with the same refresh token during an outage, the server sends
+        /// a token only to the first replica. Many servers then revoke all tokens, including those
+        /// of the first replica (RFC 9700 §4.14.2).
         case refresh
         /// The replica waits for the store, at most
-        /// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. Then calls that need a new token fail
-        /// as ``/TurnpikeCore/ClientError/Code/auth``.
+        /// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``; after this time, calls that need a new
+        /// token fail as ``/TurnpikeCore/ClientError/Code/auth``.
         case wait
     }
 
@@ -58,15 +59,15 @@ public struct SharedTokens: Sendable {
     let key: String
     let onOutage: Outage?
 
-    /// Creates a place for tokens.
+    /// Creates a place for the tokens of several replicas.
     /// - Parameters:
-    ///   - state: The store, and how long it may take to answer.
-    ///   - key: The name of the tokens, equal in all replicas. Replicas with the same key must have
-    ///     providers for the same account.
-    ///   - storesSecrets: Whether secrets may be stored there. The value must be true.
-    ///   - onOutage: What a replica does if a token must be replaced while the store does not
-    ///     answer. Nil refreshes the token, or waits if the provider spends refresh tokens.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if secrets may not be stored, or if
+    ///   - state: The store, and the longest time for an operation.
+    ///   - key: The name of the tokens. All replicas use the same key. Replicas with the same key
+    ///     must use the same account.
+    ///   - storesSecrets: Whether secrets may be stored in the store. `storesSecrets` must be true.
+    ///   - onOutage: What a replica does if it must replace a token while the store does not
+    ///     answer. Nil: refreshes the token, or waits if a refresh token may be used only once.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if `storesSecrets` is false or
     ///   the key is empty.
     public init(
         _ state: SharedState, key: String, storesSecrets: Bool, onOutage: Outage? = nil
@@ -88,7 +89,6 @@ public struct SharedTokens: Sendable {
     /// Shares the token of one ``/TurnpikeMiddleware/BearerTokens``.
     public func sharing() -> any BearerTokenSharing { TokenSharing(self) }
 
-    /// What happens during an outage, depending on the provider.
     func outage(spends: Bool) -> Outage { onOutage ?? (spends ? .wait : .refresh) }
 }
 
@@ -97,7 +97,7 @@ extension BearerTokens {
     /// - Parameters:
     ///   - token: The first token; if nil, the first call asks the provider.
     ///   - provider: Requests new tokens; if nil, a token is never replaced.
-    ///   - policy: When and how often tokens are replaced.
+    ///   - policy: The rules for when and how often tokens are replaced.
     ///   - requestedScope: The scope that the provider requests, to notice a later change.
     ///   - shared: The common place for the token.
     ///   - onRefresh: Runs with each new token, before the waiting calls continue.

@@ -6,14 +6,12 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension TokenSharing {
-    /// What one refresh has learnt from the store so far, and its wait before asking again.
     struct Search {
-        /// The last token that was found in the store.
         private(set) var latest: SharedToken?
         private let job: Job
         private let begin: MonotonicInstant
         private var awaySince: MonotonicInstant?
-        // The time until which another replica may be refreshing the token.
+        // Another replica may be refreshing the token until this time.
         private var heldUntil: MonotonicInstant?
         private var interval = Duration.milliseconds(50)
 
@@ -25,7 +23,7 @@ extension TokenSharing {
         }
 
         mutating func isAnswered(with found: Found) {
-            // A readable store may still be full or read-only, so that no lock can be taken.
+            // A store that can be read may be full or read-only, so that no lock can be taken.
             latest = found.token ?? latest
         }
 
@@ -44,7 +42,6 @@ extension TokenSharing {
             return awaySince.duration(to: now) >= patience && heldUntil.map { $0 <= now } ?? true
         }
 
-        /// Waits before the store is asked again.
         mutating func pause() async throws {
             let waited = begin.duration(to: job.timeSource.now)
             guard waited < job.policy.timeLimit else {
@@ -54,7 +51,7 @@ extension TokenSharing {
                     : "the store of the token had no answer for"
                 throw ClientError(.auth, "\(reason) \(waited.text)")
             }
-            // Jitter prevents the replicas from asking at the same time.
+            // A random pause prevents the replicas from asking at the same time.
             let pause = interval * (0.5 + job.context.random.unit())
             interval = min(interval * 1.5, Self.longestInterval)
             try await job.context.sleep(for: min(pause, job.policy.timeLimit - waited))
@@ -63,10 +60,11 @@ extension TokenSharing {
 }
 
 extension SharedTokens {
-    /// A value is stored under this key for as long as the token is valid, by the store's clock.
+    /// The key of the validity mark, which lasts as long as the token is valid by the store's
+    /// clock.
     var validityKey: String { key + "/valid" }
 
-    /// Stores a token, unless the store has a later one.
+    /// Stores a token, unless the store has a later token.
     func put(
         _ token: SharedToken, in store: any SharedStore, at date: Date
     ) async throws -> Bool {

@@ -8,11 +8,10 @@ import TurnpikeSupport
 
 /// Refreshes a token once for all replicas; see ``SharedTokens``.
 final class TokenSharing: BearerTokenSharing {
-    /// One refresh of this replica.
     @dynamicMemberLookup
     struct Job: Sendable {
         let refresh: SharedRefresh
-        /// The number of the old token in the store; nil if it is not stored.
+        /// The fencing number of the old token in the store; nil if the old token is not stored.
         let fence: UInt64?
         /// The token that waited to be stored when the refresh began.
         let unsaved: UnsavedToken.ID?
@@ -25,17 +24,18 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     struct State {
-        /// The number of the present token in the store; nil if it is not stored.
+        /// The fencing number of the present token in the store; nil if the token is not stored.
         var fence: UInt64?
-        /// The token to be stored, because the store did not answer or the token came from outside.
+        /// The token to store later, because the store did not answer or the token came from
+        /// outside.
         var unsaved: UnsavedToken?
-        /// The clock and the log for storing it, from the last call.
+        /// The clock and the log of the last call, for storing the unsaved token.
         var saving: (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?
         var isSaving = false
 
-        /// Whether a sign-in came during this refresh, so that the sign-in must be stored.
+        /// Whether a sign-in during this refresh must be stored.
         ///
-        /// A refresh of the sign-in itself replaces it, because the refresh token may be spent.
+        /// A refresh of the sign-in itself replaces it, because its refresh token may be used.
         func mustKeepSignIn(for job: Job) -> Bool {
             guard let unsaved, unsaved.isFromOutside else { return false }
             return unsaved.id != job.unsaved
@@ -45,29 +45,28 @@ final class TokenSharing: BearerTokenSharing {
     let shared: SharedTokens
     let state = Mutex(State())
 
-    // The lock also covers the time for reading and writing the store.
+    // The lock lasts longer than a refresh by this time, for reading and writing the store.
     private static let margin = Duration.seconds(5)
-    // How long a store must be unreachable before a refresh token is risked.
+    // How long a store must be unreachable before a refresh token is used without a lock.
     private static let patience = Duration.seconds(1)
-    // Each token is refreshed at most once a second. So an operation may be slower here than for a
-    // rate limit.
+    // An operation may take longer than for a rate limit, because each token is refreshed at most
+    // once a second.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together have no connection to the store yet. These replicas must not all
-    // sign in because of that.
+    // Replicas that start together have no connection to the store at first, but must not all sign
+    // in.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
 
-    /// The waits for the store count as waits for a token.
+    /// The gate's waits for the store count as waits for a token.
     var effect: GateEffect {
         .sharesState(.secrets, isHidden: shared.state.store.hidesTraffic, atMost: .zero)
     }
 
-    /// Returns a new token: from the store, or else from the provider.
-    ///
-    /// Nil means that the present token is still to be used.
+    /// Returns a new token: from the store, or otherwise from the provider; nil means that calls
+    /// continue to use the present token.
     func token(for refresh: SharedRefresh) async throws -> BearerToken? {
-        // Another refresh of this replica may store a token while this one is running.
+        // Another refresh of this replica may store a token while this refresh runs.
         let job = state.withLock {
             Job(refresh: refresh, fence: $0.fence, unsaved: $0.unsaved?.id)
         }
@@ -94,7 +93,7 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns nil if the store must be asked again from the beginning.
+    // Returns nil if the search in the store must begin again.
     private func token(under lock: SharedLock, _ job: Job) async throws -> BearerToken? {
         let found = try await read(job)
         if found == nil, job.spends {
@@ -111,7 +110,7 @@ final class TokenSharing: BearerTokenSharing {
             return try await save(token, under: lock, job)
         } catch {
             await unlock(lock, job.timeSource, job.note)
-            // If this replica's lock had ended, another replica may have been faster.
+            // If the lock of this replica has ended, another replica may have refreshed the token.
             if let found = try await read(job), let token = try await adopt(found.token, job) {
                 return token
             }
@@ -130,7 +129,7 @@ final class TokenSharing: BearerTokenSharing {
                 id: id, token: token, scope: job.scope, lock: lock, base: state.fence,
                 isFromOutside: state.unsaved?.isFromOutside == true)
         }
-        // Whatever happens here, there is a new token, and the old one may be spent.
+        // Even if this fails, there is a new token, and the old refresh token may be used.
         let isStored = try? await ask(
             "a place for the token", job,
             late: { [self] isStored in
@@ -142,8 +141,8 @@ final class TokenSharing: BearerTokenSharing {
             isSaved(id, lock.fence)
             await unlock(lock, job.timeSource, job.note)
         case false?:
-            // A later replica has stored another token. The other replicas use this token, and will
-            // refresh with its refresh token. A sign-in replaces that token too.
+            // Another replica has stored a token later. The other replicas use the later token, and
+            // will refresh with its refresh token. A sign-in replaces the later token too.
             let isSignIn = state.withLock { state in
                 guard state.unsaved?.id == id else { return false }
                 if state.unsaved?.isFromOutside == true {
@@ -170,7 +169,6 @@ final class TokenSharing: BearerTokenSharing {
         return token
     }
 
-    // Refreshes without a lock.
     private func sendAlone(_ latest: SharedToken?, _ job: Job) async throws -> BearerToken {
         job.note("the store has no answer; this replica refreshes the token by itself")
         let token = try await job.request(base(latest, job))
@@ -186,7 +184,7 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: Decisions
 
-    // Returns the token of the store, if it should replace the present one.
+    // Returns the token of the store if it should replace the present token.
     private func adopt(_ found: SharedToken?, _ job: Job) async throws -> BearerToken? {
         guard let found, let token = found.token, token.value != job.old?.value,
             found.scope == job.scope, isNewer(found, job), try await isValid(found, job)
@@ -200,9 +198,8 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns the token with the latest refresh token.
     private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
-        // A replica that has signed out has removed the token, so the old one must not be used.
+        // A replica that signs out removes the token, so the old token must not be used.
         if let found, isNewer(found, job) { return found.token }
         return job.old
     }
@@ -212,8 +209,8 @@ final class TokenSharing: BearerTokenSharing {
         return job.fence.map { found.fence > $0 } ?? true
     }
 
-    // The clocks of replicas may be wrong. So if a token has expired by this replica's clock, it
-    // still counts as valid if the store says so, by its own clock.
+    // The clock of a replica may be wrong. So a token that has expired by this clock is still valid
+    // if the store says so by its own clock.
     private func isValid(_ found: SharedToken, _ job: Job) async throws -> Bool {
         guard let expires = found.token?.expires, expires <= job.timeSource.date else {
             return true
@@ -226,7 +223,7 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: The store
 
-    // The outer optional is nil if the store does not answer, the inner one if it has no token.
+    // The outer optional is nil without an answer, the inner optional without a stored token.
     private func read(_ job: Job) async throws -> Found? {
         let key = shared.key
         guard
@@ -250,7 +247,7 @@ final class TokenSharing: BearerTokenSharing {
         return try await ask(
             "the lock of the token", job,
             late: { [self] answer in
-                // No task knows of this lock, which would delay all replicas.
+                // If no task released this lock, the lock would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
                 // The task ends by itself, because every operation of a store ends by itself.
                 _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
@@ -262,7 +259,7 @@ final class TokenSharing: BearerTokenSharing {
         _ lock: SharedLock, _ timeSource: any TimeSource,
         _ tell: @escaping @Sendable (String) -> Void
     ) async {
-        // A lock that remains ends by itself.
+        // If this fails, the lock ends by itself later.
         _ = try? await shared.state.access.ask("the end of a lock", by: timeSource, tell: tell) {
             store in
             try await store.unlock(lock)
@@ -274,7 +271,7 @@ final class TokenSharing: BearerTokenSharing {
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
         let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
-        // A look delays calls whose token may still be used.
+        // A mere look at the store must be short: it delays calls whose token may still be valid.
         let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
         return try await shared.state.access.ask(
             what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,

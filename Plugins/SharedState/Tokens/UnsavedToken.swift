@@ -5,9 +5,8 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// A token of this replica that is not in the store yet.
 struct UnsavedToken: Sendable {
-    /// Distinguishes an unsaved token from the next one.
+    /// The identity of an unsaved token, which distinguishes it from the next unsaved token.
     final class ID: Sendable, Equatable {
         static func == (left: ID, right: ID) -> Bool { left === right }
     }
@@ -15,11 +14,9 @@ struct UnsavedToken: Sendable {
     let id: ID
     let token: BearerToken?
     let scope: [String]
-    /// The lock under which it was created, if there is one.
+    /// The lock under which the token was created, if there was a lock.
     var lock: SharedLock?
-    /// The number of the replaced token.
-    ///
-    /// A higher number in the store means a later token.
+    /// The fencing number of the replaced token; a higher number in the store means a later token.
     let base: UInt64?
     /// Whether the token comes from a sign-in, and replaces any token of the store.
     var isFromOutside = false
@@ -27,11 +24,10 @@ struct UnsavedToken: Sendable {
 
 extension TokenSharing {
     private static let shortLock = Duration.seconds(5)
-    // The time is short, because another replica may take the lock and spend the old refresh token.
-    // Trying costs nothing while the store is unreachable.
+    // The longest pause is short, because another replica may take the lock and use the old refresh
+    // token. While the store is unreachable, an attempt costs nothing.
     private static let longestPause = Duration.milliseconds(250)
 
-    /// Accepts a token from outside, which replaces the token of all replicas.
     func replace(with token: BearerToken?, scope: [String]) {
         state.withLock { state in
             state.unsaved = UnsavedToken(
@@ -41,7 +37,7 @@ extension TokenSharing {
         saveUnsaved()
     }
 
-    /// Begins to store the unsaved token, now that there is a clock.
+    /// Begins to store the unsaved token, because a call has now brought a clock.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
         let isDue = state.withLock { state in
             state.saving = (timeSource, tell)
@@ -50,7 +46,6 @@ extension TokenSharing {
         if isDue { saveUnsaved() }
     }
 
-    /// Stores the unsaved token in the background.
     func saveUnsaved() {
         let saving = state.withLock { state in
             guard !state.isSaving, state.unsaved != nil, let saving = state.saving else {
@@ -61,7 +56,7 @@ extension TokenSharing {
         }
         guard let (timeSource, tell) = saving else { return }
         // The task ends when the token is stored, when another token has replaced it, or when the
-        // tokens are released. No call waits for it.
+        // tokens are released. No call waits for the task.
         _ = Task.apart { [weak self] in
             var pause = Duration.milliseconds(100)
             while await self?.saveOnce(timeSource, tell) == false {
@@ -74,7 +69,7 @@ extension TokenSharing {
         }
     }
 
-    // Returns whether there is nothing left to do.
+    // Returns whether no token is left to store.
     private func saveOnce(
         _ timeSource: any TimeSource, _ tell: @escaping @Sendable (String) -> Void
     ) async -> Bool {
@@ -84,7 +79,7 @@ extension TokenSharing {
         }
         guard let unsaved else { return true }
         guard let lock = await lock(for: unsaved, timeSource, tell) else { return false }
-        // Another token may have replaced it, and may be stored by now.
+        // Another token may have replaced this token, and may already be stored.
         guard state.withLock({ $0.unsaved?.id == unsaved.id }) else {
             if unsaved.lock == nil { await unlock(lock, timeSource, tell) }
             return false
@@ -96,7 +91,8 @@ extension TokenSharing {
             if unsaved.lock == nil, !unsaved.isFromOutside,
                 let present = try await store.token(shared.key), present.fence > unsaved.base ?? 0
             {
-                // Another replica has refreshed the token since. The next refresh here finds it.
+                // Another replica has refreshed the token since. The next refresh here finds the
+                // new token.
                 return UInt64?.none
             }
             let new = SharedToken(unsaved.token, scope: unsaved.scope, fence: lock.fence)
@@ -107,7 +103,7 @@ extension TokenSharing {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
             if isDone == nil, unsaved.isFromOutside {
-                // The lock of this token has ended, so it is stored under another lock.
+                // The lock of this token has ended, so the token is stored under another lock.
                 state.unsaved?.lock = nil
                 return
             }
@@ -115,7 +111,7 @@ extension TokenSharing {
             if let fence = isDone { state.fence = fence }
         }
         await unlock(lock, timeSource, tell)
-        // There may be another unsaved token by now.
+        // Another unsaved token may have come meanwhile.
         return false
     }
 

@@ -6,55 +6,54 @@ import TurnpikeSupport
 /// Refuses some calls to an origin that rejects most of them, so that the origin can serve the
 /// others.
 ///
-/// If a server has more calls than it can serve, it serves few of them in time: it works on
-/// requests whose clients have given up. A retry budget keeps retries from adding to the load, and
-/// a ``CircuitBreaker`` sends nothing for a while. This gate finds the share of
-/// the calls that the server can serve, and sends that share (client-side throttling: "Site
-/// Reliability Engineering", 2016, chapter 21).
+/// An overloaded server answers few calls in time, because it works on requests whose clients have
+/// given up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker`` sends
+/// nothing for a while. This gate finds the share of the calls that the server can serve, and sends
+/// only this share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
 ///
-/// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
+/// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. No part of
 /// the call was sent, and an outer retry gate does not repeat the call. If the server rejects no
 /// further calls, all calls are admitted after ``/TurnpikeCore/ClientError/retryAfter``. Sheddable
 /// calls are refused first, and critical calls last (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
-/// attempts. Three rejections in a row are enough. If there are many attempts, most attempts of the
-/// last half second must be rejected. Attempts that end at the same time count as one attempt. When
-/// this happens, the gate cuts the admitted share to 3 %, so that the server's queue drains. The
-/// share grows with time, slowly at first, and reaches all calls after `recovery`. Further
-/// rejections cut the share again. Attempts that were sent before a cut do not count. While the
-/// gate refuses calls, an attempt counts as rejected if its head takes much longer than usual,
-/// because a growing queue causes waits before errors. The share also grows if no attempt ends, so
+/// attempts. Three rejections in a row are enough, but if there are many attempts, most attempts of
+/// the last half second must be rejected. Attempts that end at the same time count as one attempt.
+/// The gate then cuts the admitted share to 3 %, so that the server's queue empties. The share
+/// grows with time, slowly at first, and reaches all calls after `recovery`. Further rejections cut
+/// the share again. Attempts that were sent before a cut do not count. While the gate refuses
+/// calls, an attempt whose head takes much longer than usual counts as rejected, because a growing
+/// queue delays responses before it causes errors. If no attempt ends, the share also grows, so
 /// that the gate tries a silent origin again.
 ///
-/// By default, a 429, 503 or 504 is a rejection, and so is an attempt or connection that takes too
-/// long (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A
-/// cancellation or a deadline of the caller does not count. If there is no
-/// ``/TurnpikeMiddleware/AttemptTimeout`` inside, the gate never notices a server that hangs.
+/// By default, a 429, 503 or 504 is a rejection, and so is an attempt or a connection that takes
+/// too long (``standardVerdict(_:)``). An attempt ends when the body of its response ends. If the
+/// caller cancels or the deadline passes, the attempt does not count. The gate notices a server
+/// that never answers only if there is an inner ``/TurnpikeMiddleware/AttemptTimeout``.
 ///
-/// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that it sees each
-/// attempt. Place it outside of a ``CircuitBreaker``, which is optional. A
-/// client with less than one call per second to a server learns too little. So let all clients of a
-/// process share one gate: use the same value in their stacks. The gate keeps the shares of 1024
-/// origins. If there are more, it drops the least recently used share, and then admits all calls to
-/// that origin. Calls to the endpoints of one name have one share.
+/// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that the gate sees each
+/// attempt, and outside of a ``CircuitBreaker``, which is optional. A client with less than one
+/// call per second to a server learns too little, so use the same gate in the stacks of all clients
+/// of a process. The gate keeps the shares of 1024 origins. If there are more, it drops the least
+/// recently used share, and then admits all calls to that origin. All endpoints of one name have
+/// one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a gate that refuses calls to overloaded origins.
     /// - Parameters:
-    ///   - threshold: If more than this share of the latest attempts was rejected, the gate admits
-    ///     fewer calls; from 0 to 0.99.
+    ///   - threshold: The highest share of rejected attempts among the latest attempts, from 0 to
+    ///     0.99. Above it, the gate admits fewer calls.
     ///   - recovery: The time in which the admitted share grows from nothing to all calls.
     ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
-    ///     usual wait. An attempt that takes longer counts as rejected. nil ignores waits.
-    ///   - meter: Receives the share of calls that is refused
-    ///     (`turnpike.admission_control.refused_share`), and counts refused calls
-    ///     (`turnpike.admission_control.refusals`).
-    ///   - verdict: Decides whether an outcome is a rejection
-    ///     (``CircuitVerdict/failure``). The ``/TurnpikeCore/Outcome/elapsed``
-    ///     of the outcome is the time to the head. A cancellation does not call the closure.
+    ///     usual wait. An attempt that takes longer counts as rejected. With nil, waits do not
+    ///     count.
+    ///   - meter: Gets the share of refused calls (`turnpike.admission_control.refused_share`) and
+    ///     the number of refused calls (`turnpike.admission_control.refusals`).
+    ///   - verdict: Decides whether an outcome is a rejection (``CircuitVerdict/failure``). The
+    ///     ``/TurnpikeCore/Outcome/elapsed`` of this outcome is the time to the head. The gate does
+    ///     not call the closure for a cancellation.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
         meter: (any GateMeter)? = nil,
@@ -69,17 +68,17 @@ public struct AdmissionControl: Interceptor {
 
     /// Adopts the rules and the meter of another gate, but not its shares.
     ///
-    /// A client uses this method to keep the shares of its servers when it replaces its stack.
+    /// A client thus keeps the shares of its servers when it replaces its stack.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
-    /// The default rule: 429, 503, 504 and exceeded time limits are rejections.
+    /// The default rule: a 429, 503 or 504, and an exceeded time limit, are rejections.
     ///
-    /// These are the time limits on a connection, on an attempt and on an idle body. Any other
+    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
     /// response is accepted, and any other error is ignored.
     ///
-    /// If a proxy does not connect, its response is a rejection by the same statuses, but is never
-    /// accepted. A refused connection is ignored: otherwise a client without a network would still
-    /// refuse calls when the network is back.
+    /// A response of a proxy that does not connect is a rejection with the same statuses, but is
+    /// never accepted. A refused connection is ignored, because a client without a network would
+    /// otherwise still refuse calls when the network is back.
     public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus {
             return rejections.contains(status) ? .failure : .ignored
@@ -96,7 +95,6 @@ public struct AdmissionControl: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await shares.figures.flush() }
 
-    /// The share of the calls to an origin that is admitted, from 0 to 1.
     func share(of origin: Origin, at now: MonotonicInstant) -> Double {
         shares.share(of: origin, at: now)
     }
@@ -106,7 +104,7 @@ public struct AdmissionControl: Interceptor {
     /// The request option that says how much a call matters.
     public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
 
-    /// States that the gate refuses requests, and its rules.
+    /// States the gate's rules, and that it refuses requests.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = shares.rules
         return GateFacts(
@@ -197,8 +195,7 @@ public struct AdmissionControl: Interceptor {
         let elapsed = sentAt.duration(to: context.timeSource.now)
         let atHead = decide(
             Outcome(request: request, result: .success(response), elapsed: elapsed))
-        // If the status is bad, the response is a rejection. If the status is good, the body must
-        // also arrive completely.
+        // If the status is good, the body must also arrive completely.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, sentAt, elapsed, context)
         }
@@ -230,7 +227,7 @@ public struct AdmissionControl: Interceptor {
         let evidence: AdmissionShare.Evidence =
             verdict == .failure ? .rejected : .accepted(after: elapsed)
         if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
-            // If a closure captures the origin itself and is inlined, the compiler (6.3) crashes.
+            // If the closure captures `origin` itself and is inlined, the compiler (6.3) crashes.
             let server = origin.description
             context.report(
                 "\(server) rejects most calls; a share of them is refused now", by: gateName)

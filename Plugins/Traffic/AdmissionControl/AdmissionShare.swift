@@ -3,25 +3,23 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The share of calls to one origin that is admitted, and the measurements behind it.
+/// The share of the calls to one origin that is admitted, and the measurements behind this share.
 ///
 /// If most of the latest attempts were rejected, the share is cut to a small part. After the cut,
-/// the share grows with time, slowly at first: additive increase and multiplicative decrease (Chiu
-/// and Jain, 1989). The cut is deep enough for the server's queue to drain. Outcomes of attempts
-/// that were sent before a cut do not count, as losses within one window of TCP count once (RFC
-/// 6582). So each cut takes effect before the next cut, however long the attempts take.
+/// the share grows with time, first slowly: additive increase and multiplicative decrease (Chiu and
+/// Jain, 1989). The cut is so deep that the server's queue empties. Outcomes of attempts that were
+/// sent before a cut do not count, just as TCP counts the losses within one window once (RFC 6582).
+/// So each cut takes effect before the next cut, even if attempts take long.
 struct AdmissionShare: BoundedMapEntry {
     struct Rules: Sendable, Equatable {
-        /// If more than this share of the latest attempts was rejected, the admitted share is cut.
         let threshold: Double
-        /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
         /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
         /// for no limit.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
-            // NaN becomes the default.
+            // NaN becomes the default threshold.
             self.threshold = threshold >= 0 ? min(threshold, 0.99) : threshold < 0 ? 0 : 0.7
             self.recovery = min(max(recovery, .milliseconds(1)), .seconds(86_400))
             self.slowness = slowness.map { $0 >= 1 ? $0 : 1 }
@@ -36,7 +34,7 @@ struct AdmissionShare: BoundedMapEntry {
 
     private enum Phase {
         case open
-        /// The share has been growing since it was cut to `from`.
+        /// The share was cut to `from`, and has been growing since `since`.
         case limited(since: MonotonicInstant, from: Double)
     }
 
@@ -50,30 +48,29 @@ struct AdmissionShare: BoundedMapEntry {
     private var critical = 0.0
     private var sheddable = 0.0
 
-    /// A cut reduces the share to this value.
+    /// Each cut reduces the share to this value.
     private static let cut = 0.03
     /// The highest weight of the newest attempt in the average of the latest attempts.
     private static let newest = 0.4
     /// If there are many attempts, only the attempts of the last half second count.
     private static let span = 0.5
-    /// The weight of one wait in the usual wait, and of one call in the shares by criticality.
+    /// The weight of the newest value in the usual wait and in the shares by criticality.
     private static let longMean = 0.02
-    // The linear part of the growth. The other part is quadratic.
+    // The share of the linear part in the growth. The rest of the growth is quadratic.
     private static let linear = 0.4
 
-    // An entry may be dropped at any time. Without an entry, all calls are admitted.
+    // An entry may be dropped at any time, because all calls are admitted without an entry.
     var isInUse: Bool { false }
 
     var isLimited: Bool { if case .limited = phase { true } else { false } }
 
-    /// Returns the share of the calls that is admitted, from 0 to 1.
     func share(at now: MonotonicInstant, _ rules: Rules) -> Double {
         guard case .limited(let since, let from) = phase else { return 1 }
         let time = max(since.duration(to: now) / rules.recovery, 0)
         return min(from + time * (Self.linear + (1 - Self.linear) * time), 1)
     }
 
-    /// Returns the time until all calls are admitted, if no further calls are rejected.
+    /// The time until all calls are admitted, if no further call is rejected.
     func timeToAll(at now: MonotonicInstant, _ rules: Rules) -> Duration {
         guard case .limited(let since, let from) = phase else { return .zero }
         let (linear, square) = (Self.linear, 1 - Self.linear)
@@ -82,7 +79,7 @@ struct AdmissionShare: BoundedMapEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    // Decides whether a call is admitted. `unit` returns a random number in 0..<1, and is called
+    // Decides whether a call is admitted. `unit` returns a random number in 0..<1. `unit` is called
     // only if the share is cut.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,
@@ -112,8 +109,6 @@ struct AdmissionShare: BoundedMapEntry {
         return left <= 0 ? 0 : left >= own ? 1 : left / own
     }
 
-    /// Records the outcome of an attempt, and returns whether this outcome starts the refusal of
-    /// calls.
     mutating func record(
         _ evidence: Evidence, sentAt: MonotonicInstant, at now: MonotonicInstant, _ rules: Rules
     ) -> Bool {
@@ -136,7 +131,7 @@ struct AdmissionShare: BoundedMapEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // Old results say nothing about the present state of the server.
+            // Old results do not show the present state of the server.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }
@@ -149,7 +144,7 @@ struct AdmissionShare: BoundedMapEntry {
         return wait.inSeconds > slowness * exp(usualWait)
     }
 
-    // The mean is a mean of logarithms, which a few slow calls among many fast ones hardly change.
+    // A few slow calls among many fast calls hardly change a mean of logarithms.
     private mutating func learn(_ wait: Duration) {
         let seconds = log(max(wait.inSeconds, 1e-6))
         usualWait = usualWait.map { $0 + Self.longMean * (seconds - $0) } ?? seconds

@@ -4,11 +4,10 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The admitted shares of the calls to all origins.
 final class AdmissionShares: Sendable {
     enum Answer {
         case admitted
-        /// If no further calls are rejected, all calls are admitted after `allIn`.
+        /// If no further call is rejected, all calls are admitted after `allIn`.
         case refused(share: Double, allIn: Duration)
     }
 
@@ -38,7 +37,6 @@ final class AdmissionShares: Sendable {
 
     var count: Int { state.withLock { $0.shares.count } }
 
-    /// Adopts the rules and the meter of another instance, but not its shares.
     func update(to other: AdmissionShares) {
         let rules = other.rules
         state.withLock { $0.rules = rules }
@@ -74,8 +72,6 @@ final class AdmissionShares: Sendable {
         return answer
     }
 
-    /// Records the outcome of an attempt, and returns whether this outcome starts the refusal of
-    /// calls.
     func record(
         _ evidence: AdmissionShare.Evidence, _ origin: Origin, sentAt: MonotonicInstant,
         at now: MonotonicInstant
@@ -104,8 +100,8 @@ final class AdmissionShares: Sendable {
         }
     }
 
-    /// Reports the refused share of an origin's calls to the meter, or removes the figure if the
-    /// share of the origin was dropped.
+    /// Reports the refused share of an origin to the meter; if the origin's share was dropped,
+    /// removes the figure.
     func tell(of origin: Origin, at now: MonotonicInstant) {
         figures.tell {
             let share = state.withLock { state in

@@ -3,42 +3,43 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Stops sending to an origin that fails, and sends a few probes to find out when it has recovered.
+/// Stops sending to an origin that fails, and sends probes to find out whether it has recovered.
 ///
 /// Each origin has a circuit. A circuit opens when at least `minimum` calls have ended in a rolling
-/// window and the ratio of failures is reached. Calls then fail at once as
-/// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
-/// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
-/// lets at most `probes` calls through. If all of them succeed, it closes. If a probe fails, the
-/// circuit opens for twice as long, up to a bound. If the probes do not end within the open time,
-/// new probes may pass.
+/// window and `failureRatio` of them have failed. Calls then fail at once as
+/// ``/TurnpikeCore/ClientError/Code/circuitOpen``. The ``/TurnpikeCore/ClientError/retryAfter`` of
+/// the error is the time until the circuit is half-open. A half-open circuit admits at most
+/// `probes` calls. If all these probes succeed, the circuit closes. If a probe fails, the circuit
+/// opens for twice as long, up to `maxOpen`. If the probes do not end within the open time, the
+/// circuit admits new probes.
 ///
-/// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
-/// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
-/// another call takes its place.
+/// A call ends when the body of its response ends. A body that breaks off is a failure. A call that
+/// is cancelled, or whose deadline passes, does not count. If this call was a probe, another call
+/// takes its place.
 ///
-/// The position decides what is counted. Inside a retry, the breaker counts attempts. It sees the
-/// failures that the retry hides, and ends the retries of a call as soon as it opens. The gate
-/// needs an inner ``/TurnpikeMiddleware/AttemptTimeout`` to notice a server that hangs. This is the place for most
-/// clients. Outside a retry, it counts calls: it opens only when retries no longer help.
+/// The position of the gate decides what the gate counts. Inside a retry, the breaker counts
+/// attempts, including those that the retry hides. A breaker that opens ends the retries of the
+/// call. An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never
+/// answers. The position inside a retry is right for most clients. Outside a retry, the breaker
+/// counts calls, and opens only when retries no longer help.
 ///
-/// A gate used in several stacks is one shared breaker. It keeps the circuits of 1024 origins;
-/// beyond that, it drops the least recently used circuit, which closes it.
+/// If one gate is in several stacks, these stacks share its circuits. The gate keeps the circuits
+/// of 1024 origins. If there are more, it drops the least recently used circuit, which closes it.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
     /// - Parameters:
-    ///   - failureRatio: The share of the calls in the window that must fail to open the circuit.
-    ///   - minimum: The calls that must have ended in the window before the circuit may open.
+    ///   - failureRatio: If this share of the calls in the window has failed, the circuit opens.
+    ///   - minimum: How many calls must have ended in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
-    ///   - open: How long the circuit stays open at first.
-    ///   - maxOpen: How long the circuit stays open at most, after doubling.
-    ///   - probes: How many calls a half-open circuit lets through.
-    ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
-    ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - verdict: Judges the server's health by an outcome; not called for a cancellation.
+    ///   - open: How long the circuit first stays open.
+    ///   - maxOpen: The longest time that the circuit stays open after doubling.
+    ///   - probes: How many calls a half-open circuit admits.
+    ///   - meter: Gets each change of a circuit's state (`turnpike.circuit_breaker.state`) and the
+    ///     number of refused calls (`turnpike.circuit_breaker.refusals`).
+    ///   - verdict: Decides whether the server works; not called for a cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
@@ -52,9 +53,9 @@ public struct CircuitBreaker: Interceptor {
         decide = verdict
     }
 
-    /// Takes over the rules and the meter of another breaker; an open circuit stays open.
+    /// Adopts the rules and the meter of another breaker.
     ///
-    /// A client can thus keep its circuits when its stack is replaced.
+    /// An open circuit stays open. A client thus keeps its circuits when it replaces its stack.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
 
     /// Flushes the meter.
@@ -65,26 +66,26 @@ public struct CircuitBreaker: Interceptor {
 
     /// Opens an origin's circuit manually: all calls to the origin fail until ``close(_:by:)``.
     ///
-    /// No probe is let through, and the circuit is not dropped. A call that is under way continues,
-    /// but its outcome no longer counts.
+    /// The gate admits no probe, and does not drop the circuit. A running call continues, but its
+    /// outcome no longer counts.
     /// - Parameters:
     ///   - origin: The origin that gets no more calls.
-    ///   - name: The person or program that isolates the origin, for the errors of refused calls.
+    ///   - name: The person or program that opens the circuit, for the errors of refused calls.
     public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
 
-    /// Closes an origin's circuit manually, whether a person or failures have opened it.
+    /// Closes an origin's circuit manually, whether it was opened manually or by failures.
     ///
-    /// The circuit counts anew, so it opens again if the origin still fails.
+    /// The circuit begins to count at zero, and opens again if the origin still fails.
     /// - Parameters:
     ///   - origin: The origin that gets calls again.
     ///   - name: The person or program that closes the circuit, for the report of the next call.
     public func close(_ origin: Origin, by name: String) { circuits.close(origin, by: name) }
 
-    /// How long an origin's circuit still refuses calls.
+    /// The time for which an origin's circuit still refuses calls.
     /// - Parameters:
     ///   - origin: The origin.
-    ///   - timeSource: The time of the client that uses the breaker.
-    /// - Returns: The time left; zero if the circuit admits calls, nil if it is isolated.
+    ///   - timeSource: The clock of the client that uses the breaker.
+    /// - Returns: The remaining time; zero if calls are admitted, nil if opened manually.
     public func remaining(
         of origin: Origin, on timeSource: any TimeSource = SystemTimeSource()
     ) -> Duration? { circuits.remaining(of: origin, at: timeSource.now) }
@@ -100,7 +101,7 @@ public struct CircuitBreaker: Interceptor {
         circuits.liveFigures(at: now)
     }
 
-    /// Runs the rest of the chain if the circuit admits the request.
+    /// Runs the inner gates if the circuit admits the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -205,11 +206,11 @@ extension Gate where Self == CircuitBreaker {
 
 /// How a circuit treats calls.
 public enum CircuitState: String, Hashable, Sendable, CaseIterable {
-    /// Lets all calls through, and counts failures.
+    /// The circuit admits all calls, and counts failures.
     case closed
-    /// Refuses all calls.
+    /// The circuit refuses all calls.
     case open
-    /// Lets a few probes through; their outcomes decide the next state.
+    /// The circuit admits a few probes, whose outcomes decide the next state.
     case halfOpen
 }
 
@@ -219,17 +220,17 @@ public enum CircuitVerdict: Hashable, Sendable {
     case success
     /// The server fails.
     case failure
-    /// The outcome says nothing about the server: a cancellation, a deadline of the caller, or a
-    /// fault of the request.
+    /// The outcome does not show whether the server works: a cancellation, a deadline of the
+    /// caller, or a fault of the request.
     case ignored
 
     /// The default rule: a status from 500 on is a failure, and any other status is a success.
     ///
-    /// Errors of the network, of the protocol and of time limits for attempts are failures; all
-    /// other errors are ignored. A response that a validator refused is judged by its status. If a
-    /// proxy does not connect, a status from 500 on is a failure, and any other status is ignored.
-    /// If a reused connection ended before an answer, the outcome is ignored
-    /// (``/TurnpikeCore/TransferState/lostReusedConnection``).
+    /// Errors of the network, of the protocol and of time limits for attempts are failures. All
+    /// other errors are ignored. If a validator refused a response, the status of the response
+    /// decides. For a response of a proxy that does not connect, a status from 500 on is a failure,
+    /// and any other status is ignored. If a reused connection ended before a response, the outcome
+    /// is ignored (``/TurnpikeCore/TransferState/lostReusedConnection``).
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }
         if let status = outcome.status { return status.code >= 500 ? .failure : .success }

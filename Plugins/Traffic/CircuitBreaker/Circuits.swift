@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The circuit of one origin: closed, open or half-open, and when it changes.
+/// The circuit of one origin: its state, and the time of its next change.
 struct Circuit: BoundedMapEntry {
     /// When a circuit opens, and for how long.
     struct Rules: Sendable {
@@ -25,13 +25,12 @@ struct Circuit: BoundedMapEntry {
         }
     }
 
-    /// Whether a call may pass.
     enum Admission {
-        /// The call may pass; its end is reported with this generation.
+        /// The call may pass; its end must be reported with this generation.
         case pass(generation: UInt64)
-        /// The call may not pass; at that time the circuit half-opens, or admits new probes.
+        /// The call may not pass until this time, when the circuit half-opens or admits new probes.
         case refuse(until: MonotonicInstant)
-        /// The call may not pass: this person has opened the circuit, and only a person closes it.
+        /// The call may not pass, because this person has opened the circuit.
         case isolate(by: String)
     }
 
@@ -43,24 +42,24 @@ struct Circuit: BoundedMapEntry {
     }
 
     private var phase = Phase.closed
-    // The calls that ended with a verdict, and how many of them failed.
+    // The number of calls that ended with a verdict, and of those that failed.
     private var window: SlidingWindow
     // How often the circuit has opened since it was last closed.
     private var openings = 0
-    // Each change of phase begins a new generation: earlier calls no longer count.
+    // Each change of the state begins a new generation, so that earlier calls no longer count.
     private var generation: UInt64 = 0
-    /// The last change that a person has made to the circuit, until a call reports it.
+    /// The last manual change of the circuit, until a call reports it.
     var act: String?
 
     init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
 
-    /// Counts over another window from now on; the counts begin at zero, and the state stays.
+    /// Counts over a window of another length; the counts begin at zero, and the state stays.
     mutating func count(over window: Duration) {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // Dropping a circuit closes it; a probe that ends later does no harm. A circuit that a person
-    // has opened must not be dropped, because only a person closes it.
+    // A dropped circuit is closed, and a probe that ends later does no harm. A circuit that a
+    // person has opened must not be dropped, because only a person may close it.
     var isInUse: Bool {
         if case .isolated = phase { true } else { false }
     }
@@ -73,21 +72,21 @@ struct Circuit: BoundedMapEntry {
         }
     }
 
-    /// Refuses all calls until a person closes the circuit; calls under way no longer count.
     mutating func isolate(by name: String) {
         enter(.isolated(by: name))
         act = "was isolated by hand (\(name))"
     }
 
-    /// Lets all calls through, and counts anew; calls under way no longer count.
-    /// - Parameter name: The person who closes the circuit; nil if probes do.
+    /// Admits all calls, and counts anew; running calls no longer count.
+    ///
+    /// `name` is the person who closes the circuit, and nil if probes close it.
     mutating func close(by name: String? = nil) {
         enter(.closed)
         openings = 0
         if let name { act = "was closed by hand (\(name))" }
     }
 
-    /// The time until calls may pass; zero if calls may pass now, nil if only a person decides.
+    /// The time until calls may pass: zero if they may pass now, nil if only a person decides.
     func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
         switch phase {
         case .closed: .zero
@@ -97,7 +96,7 @@ struct Circuit: BoundedMapEntry {
         }
     }
 
-    /// What it does to calls, for people; nil if it is closed.
+    /// The circuit's effect on calls, in words; nil if the circuit is closed.
     func text(at now: MonotonicInstant, _ rules: Rules) -> (String, isTrouble: Bool)? {
         switch phase {
         case .closed: nil
@@ -121,13 +120,12 @@ struct Circuit: BoundedMapEntry {
                 phase = .halfOpen(until: until, admitted: admitted + 1, succeeded: succeeded)
                 return .pass(generation: generation)
             }
-            // Probes that never end must not keep the circuit half-open forever.
+            // Probes without an end must not keep the circuit half-open forever.
             return now < until ? .refuse(until: until) : beginProbes(at: now, rules)
         }
     }
 
-    /// Records the verdict on a call that was admitted.
-    /// - Returns: The new state if the verdict changes the state, or nil.
+    /// Records the verdict on a call that was admitted; returns the new state if the state changes.
     mutating func record(
         _ verdict: CircuitVerdict, generation: UInt64, at now: MonotonicInstant, _ rules: Rules
     ) -> CircuitState? {
@@ -173,7 +171,7 @@ struct Circuit: BoundedMapEntry {
         window.clear()
     }
 
-    // The time doubles each time that the probes fail.
+    // Each time that the probes fail, the open time doubles.
     private func openTime(_ rules: Rules) -> Duration {
         var time = rules.open
         for _ in 0..<max(openings - 1, 0) where time < rules.maxOpen { time = time * 2 }
@@ -181,13 +179,12 @@ struct Circuit: BoundedMapEntry {
     }
 }
 
-/// The circuits of all origins.
 final class Circuits: Sendable {
     /// Whether a call may pass, and the origins whose circuits changed or were dropped.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
-        /// The changes that a person has made since the last call.
+        /// The manual changes since the last call.
         var act: String?
     }
 
@@ -212,9 +209,9 @@ final class Circuits: Sendable {
         state = Mutex(State(rules: rules, window: window))
     }
 
-    /// Takes over the rules and the meter of another instance.
+    /// Adopts the rules and the meter of another instance.
     ///
-    /// Circuits keep their state, but begin to count again if the window has changed.
+    /// Circuits keep their state, but begin to count at zero if the window has changed.
     func update(to other: Circuits) {
         let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
         state.withLock { state in
@@ -250,7 +247,6 @@ final class Circuits: Sendable {
 
     // MARK: By hand
 
-    /// Opens an origin's circuit until a person closes it; adds the circuit if it is unknown.
     func isolate(_ origin: Origin, by name: String) {
         let evicted = state.withLock { state in
             let window = state.window
@@ -263,7 +259,6 @@ final class Circuits: Sendable {
         for origin in [origin] + evicted { tell(of: origin) }
     }
 
-    /// Closes an origin's circuit; an unknown circuit is closed anyway.
     func close(_ origin: Origin, by name: String) {
         _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close(by: name) } }
         tell(of: origin)
@@ -301,7 +296,6 @@ final class Circuits: Sendable {
         }
     }
 
-    /// Reports the state of an origin's circuit to the meter, or no state if the circuit is gone.
     func tell(of origin: Origin) {
         figures.tell {
             let present = state.withLock { $0.circuits[origin]?.state }
@@ -316,7 +310,7 @@ final class Circuits: Sendable {
         }
     }
 
-    // Reports to another meter from now on, at once for each circuit that is not closed.
+    // Uses another meter from now on, and reports each circuit that is not closed at once.
     private func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
         let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }

@@ -3,49 +3,49 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Limits how many calls are under way at once, in all and to each origin.
+/// Limits how many calls run at once, in total and for each origin.
 ///
-/// A call is under way until the body of its response has ended or was dropped, so a response that
-/// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
-/// the line is full, the last call of the lowest class fails at once as
-/// ``/TurnpikeCore/ClientError/Code/overloaded``; with a `queue` of 0, so does each call beyond the
-/// limits. A call that is cancelled, or whose deadline passes, leaves the line. Without a deadline,
-/// it waits as long as it takes.
+/// A call runs until the body of its response has ended or was dropped. So a response whose body is
+/// not read holds its permit. A call beyond the limits waits in a queue until its deadline. If the
+/// queue is full, the last call of the lowest class fails at once as
+/// ``/TurnpikeCore/ClientError/Code/overloaded``. With a `queue` of 0, each call beyond the limits
+/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. A call without a
+/// deadline may wait without end.
 ///
-/// In the line, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``), and among
-/// those of one class it is first come, first served, or callers take turns (``takingTurns(by:)``).
-/// Nothing starves: one turn in 20 goes to the call that has waited longest, if others went before
-/// it. A call that waits for a busy origin does not delay calls to other origins.
+/// In the queue, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``). Calls of
+/// one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). Every
+/// call starts at some time: if other calls went before the oldest call, this call gets one of 20
+/// turns. A call that waits for a busy origin does not delay calls to other origins.
 ///
-/// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
-/// seconds, it has at most one such line for each origin, and one for the total.
+/// An outer log gate gets a line when calls begin to wait, not a line for each call. In ten
+/// seconds, the log gets at most one such line for each origin, and one for the total.
 ///
-/// For most clients, the place is inside a retry: there, it limits attempts and releases the permit
-/// during a back-off. Placed outside a retry, it limits calls. A gate used in several stacks
-/// is one shared limit. It keeps the state of 1024 origins; beyond that, it drops the least
-/// recently used origin that has no call under way.
+/// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
+/// the permit during a back-off. Outside a retry, it limits calls. If one gate is in several
+/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. If there are
+/// more, it drops the least recently used origin without a running call.
 ///
-/// A gate inside may send a request through the same client, to refresh a token for instance. That
+/// An inner gate may send a request through the same client, for example to refresh a token. This
 /// request needs its own permit while its call holds a permit. If such calls hold all permits, they
-/// wait for each other until a deadline, or the time limit of the refresh, ends the wait. Place the
-/// limit inside such a gate, or let the gate use another client.
+/// wait for one another until a deadline, or the time limit of the refresh, ends the wait. To avoid
+/// this, place the limit inside such a gate, or let the gate use another client.
 ///
-/// The same holds for tasks that read streamed bodies and call the same origin for each element.
-/// Such a call needs a permit while the task's body holds a permit. If the bodies hold all permits,
-/// the calls wait until a deadline ends them; without a deadline, they wait forever. Give such
-/// calls a deadline, or collect a body before the calls, or set a `queue` of 0.
+/// The same problem has a task that reads a streamed body and calls the same origin for each
+/// element. If such bodies hold all permits, the calls wait until a deadline ends them. Without a
+/// deadline, the calls wait forever. Give such calls a deadline, collect the body before the calls,
+/// or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
     private var key: (@Sendable (Request) -> String?)?
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - total: The most calls under way to all origins together.
-    ///   - perOrigin: The most calls under way to one origin.
-    ///   - queue: How many calls may wait, over all origins.
+    ///   - total: The most running calls to all origins together.
+    ///   - perOrigin: The most running calls to one origin.
+    ///   - queue: How many calls to all origins together may wait.
     ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
-    ///   - meter: Receives the number of calls under way (`turnpike.concurrency_limit.in_flight`)
-    ///     and waiting (`….waiting`), refused calls (`….refusals`), and adaptive limits
+    ///   - meter: Gets the number of running calls (`turnpike.concurrency_limit.in_flight`),
+    ///     waiting calls (`….waiting`) and refused calls (`….refusals`), and adaptive limits
     ///     (`….limit`).
     public init(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
@@ -55,39 +55,37 @@ public struct ConcurrencyLimit: Interceptor {
             total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
     }
 
-    /// Returns the limit with turns for those who wait: for each key, such as the name of a tenant, one
-    /// call after another.
+    /// Returns the limit with turns for waiting calls: the keys, such as names of tenants, take
+    /// turns.
     ///
     /// ```swift
     /// ConcurrencyLimit().takingTurns { $0.headers["X-Tenant"] }
     /// ```
     ///
-    /// Of the calls of one class (``Criticality``) that wait for an origin, each key has one turn in a
-    /// round. If the line is full, the call that would have its turn last is refused. So a tenant with
-    /// many calls does not delay the one call of another tenant.
-    /// - Parameter key: Whose call it is; nil for the calls without a key, which have turns together.
-    /// - Returns: The limit. It shares its permits with this one.
+    /// In each round, one call of each key starts, among the calls of one class (``Criticality``)
+    /// that wait for an origin. If the queue is full, the call with the last turn is refused. So if
+    /// one tenant has many calls, a single call of another tenant is not delayed.
+    /// - Parameter key: The key of a request. Calls without a key (nil) take turns together.
+    /// - Returns: The new limit, which shares its permits with this limit.
     public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
         var copy = self
         copy.key = key
         return copy
     }
 
-    /// Takes the limits and the meter of another gate; calls under way keep their permits.
+    /// Adopts the limits and the meter of another gate.
     ///
-    /// A client thus still counts the calls that began before its stack was replaced.
+    /// Running calls keep their permits. A client that replaces its stack thus still counts its
+    /// running calls.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
     /// Flushes the meter.
     public func shutdown() async { await permits.figures.flush() }
 
-    /// How many calls are under way.
     var underWay: Int { permits.heldCount }
 
-    /// How many calls wait.
     var waiting: Int { permits.waitingCount }
 
-    /// The current limit of an origin.
     func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
     /// States the limits, and how long a request may wait for a permit.
@@ -114,7 +112,7 @@ public struct ConcurrencyLimit: Interceptor {
         return facts
     }
 
-    /// The permits that are taken, and the line.
+    /// The taken permits, and the number of waiting calls.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] { permits.liveFigures }
 
     /// Waits for a permit and holds it until the body ends.
@@ -169,7 +167,7 @@ public struct ConcurrencyLimit: Interceptor {
 extension ConcurrencyLimit: PromptlyCancellable {}
 
 extension Gate where Self == ConcurrencyLimit {
-    /// Limits how many calls are under way at once; see
+    /// Limits how many calls run at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
@@ -180,7 +178,7 @@ extension Gate where Self == ConcurrencyLimit {
     }
 }
 
-/// One permit, which is returned once.
+/// One permit, which is returned exactly once.
 final class Permit: Sendable {
     private let permits: Permits
     private let origin: Origin
@@ -192,7 +190,6 @@ final class Permit: Sendable {
         permits.tell(of: origin)
     }
 
-    // Returns the permit even if a gate outside drops the response.
     deinit { giveBack() }
 
     func giveBack() {

@@ -4,23 +4,21 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of all origins, and the calls that wait for a permit.
 final class Permits: Sendable {
-    /// The configured limits.
     struct Rules: Sendable {
         let total: Int
         let perOrigin: Int
         let queue: Int
         let adaptive: AdaptiveLimit?
 
-        // Practically no limit, and a number that the arithmetic of limits represents exactly.
+        // Practically no limit. The arithmetic of limits represents this number exactly.
         private static let most = 1 << 40
 
         init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
             self.total = min(max(total, 1), Self.most)
             self.perOrigin = min(max(perOrigin, 1), Self.most)
             self.queue = max(queue, 0)
-            // Values that were set later have the same bounds as in the initialiser.
+            // Values that were set later get the same bounds as in the initialiser.
             self.adaptive = adaptive.map {
                 var rule = AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
@@ -30,31 +28,28 @@ final class Permits: Sendable {
             }
         }
 
-        /// The limit of an unknown origin.
         var first: Double {
             Double(adaptive.map { min(max($0.initial ?? perOrigin, 1), perOrigin) } ?? perOrigin)
         }
 
-        /// The lowest limit.
         var lowest: Double { Double(adaptive.map { min($0.min, perOrigin) } ?? perOrigin) }
 
-        /// The limit after a change of the rules.
         func limit(after old: Double) -> Double { min(max(old, lowest), Double(perOrigin)) }
     }
 
     private struct State {
         var rules: Rules
         var shares = BoundedMap<Origin, OriginShare>()
-        // The next waiter of each origin that has room.
+        // The next waiting call of each origin that has a free permit.
         var ready = WaitingLine()
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
-        // The time of the last report that calls wait because of the total.
+        // The time of the last log line about calls that wait because of the total.
         var toldAt: MonotonicInstant?
 
-        // Must be called after each change that may let a waiter of the origin go: another waiter
-        // that is next, or more room.
+        // Must be called after each change by which a call to the origin may start: another call is
+        // next, or a permit is free.
         mutating func noteNext(of origin: Origin) {
             if waiting == 0, ready.isEmpty { return }
             let change = shares.updateIfPresent(origin) { share in
@@ -67,8 +62,7 @@ final class Permits: Sendable {
             if let new, let waiter = new.waiter { ready.append(waiter, rank: new.rank) }
         }
 
-        /// Takes a waiter out of its line.
-        /// - Returns: The waiter; nil if it was not in line.
+        /// Takes a waiting call out of its line; nil if the call was not in line.
         mutating func remove(_ rank: WaitingLine.Rank, of origin: Origin) -> Waiter? {
             let waiter = shares.updateIfPresent(origin) { $0.line.remove(rank) } ?? nil
             if waiter != nil { waiting -= 1 }
@@ -76,8 +70,9 @@ final class Permits: Sendable {
             return waiter
         }
 
-        /// Adds a call to the line of an origin.
-        /// - Returns: Its waiter, and the one that is refused in its place; nil if it is refused itself.
+        /// Adds a call to the line of an origin; nil if the call is refused.
+        ///
+        /// If the lines are full, `outranked` is the waiter that is refused instead.
         mutating func append(
             _ origin: Origin, _ precedence: Precedence, at now: MonotonicInstant
         ) -> (waiter: Waiter, outranked: Waiter?)? {
@@ -123,7 +118,7 @@ final class Permits: Sendable {
             "Calls that a concurrency limit refused: it was reached, and its line was full.",
     ]
 
-    // Avoids the lock if outcomes do not change the limits.
+    // If outcomes do not change the limits, calls do not take the lock for them.
     private let isAdaptive: Atomic<Bool>
     private let measures: Atomic<Bool>
 
@@ -143,9 +138,9 @@ final class Permits: Sendable {
             meter: meter)
     }
 
-    /// Takes over the rules and the meter of another instance.
+    /// Adopts the rules and the meter of another instance.
     ///
-    /// Calls under way keep their permits. If the limit is now lower, no call gets a permit until
+    /// Running calls keep their permits. If the limit is now lower, no call gets a permit until
     /// enough permits have been returned.
     func update(to other: Permits) {
         update(other.currentRules)
@@ -166,34 +161,27 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// The least time between two reports of waiting calls for the same reason.
+    /// The shortest time between two reports that calls wait for the same reason.
     ///
-    /// Near the limit, lines form and end many times a second.
+    /// Near the limit, calls begin and end to wait many times a second.
     static let newsInterval = Duration.seconds(10)
 
     var heldCount: Int { state.withLock { $0.held } }
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// The most permits in use at the same time.
     var total: Int { currentRules.total }
 
-    /// The rules in force.
     var currentRules: Rules { state.withLock { $0.rules } }
 
-    /// The current limit of an origin.
     func limit(of origin: Origin) -> Int {
         Int(state.withLock { $0.shares[origin]?.limit ?? $0.rules.first })
     }
 
     // MARK: Taking
 
-    /// Takes a permit, or a place in line.
-    /// - Parameters:
-    ///   - origin: The origin that the permit is for.
-    ///   - precedence: What decides when the call has its turn.
-    ///   - timeSource: Tells how long ago it was said that a line forms.
-    /// - Returns: The waiter, or nil if a permit was taken.
-    /// - Throws: `overloaded` if there is neither.
+    /// Takes a permit, or returns the waiter of a call that has a place in line.
+    ///
+    /// Throws `overloaded` if the call gets neither.
     func take(
         _ origin: Origin, _ precedence: Precedence = Precedence(), timeSource: any TimeSource
     ) throws -> Waiter? {
@@ -207,7 +195,7 @@ final class Permits: Sendable {
                 origin, orMake: OriginShare(limit: rules.first),
                 evicting: { origin, _ in evicted.append(origin) },
                 { share in
-                    // Every waiter that could start has started, so the others wait for this origin
+                    // Every call that could start has started, so the others wait for this origin
                     // or for the total.
                     guard hasRoom, share.hasRoom, share.line.isEmpty else { return false }
                     share.held += 1
@@ -228,8 +216,7 @@ final class Permits: Sendable {
         return waiter
     }
 
-    /// Removes a waiter from its line.
-    /// - Returns: Whether the waiter was still in line.
+    /// Removes a waiter from its line; returns whether the waiter was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { $0.remove(waiter.rank, of: origin) != nil }
     }
@@ -238,8 +225,8 @@ final class Permits: Sendable {
 
     /// Returns a permit.
     ///
-    /// Of the calls that can start, the one with the highest class gets it, and among these the
-    /// one that is next in its line and has waited longest; see ``WaitingLine`` for aging.
+    /// The permit goes to the call of the highest class that can start. Within a class, the call
+    /// that has waited longest goes first; see ``WaitingLine`` for aging.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -273,7 +260,6 @@ final class Permits: Sendable {
     /// Whether the limits depend on when requests were sent.
     var followsLatency: Bool { measures.load(ordering: .relaxed) }
 
-    /// Adapts the limit of an origin to an outcome.
     func observe(
         _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant?, at now: MonotonicInstant
     ) {
@@ -288,10 +274,10 @@ final class Permits: Sendable {
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
                 if !isOverload {
-                    // An unused limit is no evidence about the server.
+                    // An unused limit does not show whether the server is overloaded.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
-                        // A reload has turned the rule on while the request was under way.
+                        // A reload may turn the rule on while the request is running.
                         guard let sentAt else { return }
                         var probe = share.probe ?? LatencyProbe(limit: share.limit)
                         share.limit = probe.record(
@@ -329,9 +315,9 @@ final class Permits: Sendable {
         }
     }
 
-    /// Reports to the meter how many calls are under way and waiting.
+    /// Reports the number of running and waiting calls to the meter.
     ///
-    /// If the limit is adaptive and the origin is known, the origin's limit is reported too.
+    /// If the limit is adaptive and the origin is known, also reports the origin's limit.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in
@@ -359,25 +345,25 @@ final class Permits: Sendable {
     }
 }
 
-/// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
+/// The share of one origin: its limit, the permits it holds, and its waiting calls.
 struct OriginShare: LineEntry {
     var limit: Double
     var held = 0
     var line = WaitingLine()
     var mayShrinkFrom: MonotonicInstant?
     var probe: LatencyProbe?
-    /// The time of the last report that calls wait because of the limit of this origin.
+    /// The time of the last log line about calls that wait for this origin.
     var toldAt: MonotonicInstant?
 
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }
 
-    /// The place among all origins of the waiter that is next, as ``Permits`` last noted it.
+    /// The place of the next waiting call among all origins, as ``Permits`` last recorded it.
     var noted: WaitingLine.Place?
 
-    /// The place among all origins of the waiter that is next, if there is room for it.
+    /// The place of the next waiting call among all origins, if a permit is free.
     ///
-    /// Rounds count within a line. A waiter that is overdue holds up those of its line, so its place is
+    /// Rounds count only within one line. An overdue call delays its whole line, so its place is
     /// that of the highest class.
     var next: WaitingLine.Place? {
         guard hasRoom, let first = line.first else { return nil }

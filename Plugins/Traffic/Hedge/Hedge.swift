@@ -8,17 +8,17 @@ import TurnpikeSupport
 ///
 /// The gate sends a request twice only if its method is safe (RFC 9110 §9.2.1), its content is
 /// empty or in memory, and its call is not streaming. A response with 408, 429 or 5xx, or an error,
-/// waits while other attempts are running. If no attempt gets a good response, the gate returns it.
-/// A hedge is not a retry: if all attempts fail before the delay, the gate sends no other attempt.
+/// waits while other attempts run. The gate returns it only if no attempt gets a good response. A
+/// hedge is not a retry: if all attempts fail before the delay, no further attempt is sent.
 ///
 /// When an attempt gets a good response, the gate cancels the other attempts and drops their
 /// responses. Each hedge is a separate attempt, and takes a retry from the budget before it is
-/// sent. If the budget is spent, no hedge is sent. A call has at most 12 sends, including retries.
+/// sent. If the budget is used up, no hedge is sent. A call has at most 12 sends with its retries.
 ///
 /// Place this gate inside a retry gate, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
-/// ``CircuitBreaker``, which then see each attempt. An inner
-/// ``/TurnpikeMiddleware/Retry`` may return a response only after its content is complete, and the
-/// response would count as late.
+/// ``CircuitBreaker``, which then see each attempt. An inner ``/TurnpikeMiddleware/Retry`` may
+/// return a response only after its content is complete. The gate would then treat each such
+/// response as late.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -29,9 +29,9 @@ public struct Hedge: Interceptor {
     /// - Parameters:
     ///   - delay: The wait before the first hedge, and before each further hedge.
     ///   - attempts: The maximum number of attempts for one request, including the first.
-    ///   - budget: The share of all calls that may be sent again. Pass the budget of the
-    ///     ``/TurnpikeMiddleware/Retry``, so that both gates use one budget. nil sets no limit.
-    ///   - latencies: The measurements for a percentile. Gates with the same object share the
+    ///   - budget: The share of all calls that may be sent again; nil for no limit. Pass the budget
+    ///     of the ``/TurnpikeMiddleware/Retry``, so that both gates share one budget.
+    ///   - latencies: The measurements for a percentile. Gates with the same object share these
     ///     measurements.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
@@ -98,7 +98,7 @@ public struct Hedge: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Returns why a request is not sent a second time, or nil if it may be.
+    // Returns why a request must not be sent twice, or nil if it may.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if request.options.isStreaming { return "the call streams" }
@@ -124,8 +124,8 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    // If a hedge wins, the first attempt is recorded with its time so far. Otherwise the delay
-    // would become shorter and shorter.
+    // If a hedge wins, the first attempt is recorded with its time until then. Without this record,
+    // the delay would become shorter and shorter.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now

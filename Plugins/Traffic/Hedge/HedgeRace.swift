@@ -6,9 +6,9 @@ import TurnpikeSupport
 
 /// One request with its hedges: the running attempts, the result, and the attempts to stop.
 ///
-/// Each attempt has its own task. The caller's task starts it, so the attempt inherits the
+/// Each attempt has its own task. The caller's task starts the attempts, so they inherit the
 /// task-local values of the caller. The caller waits only for the next event: the decision, or the
-/// time for another attempt.
+/// time for the next attempt.
 final class HedgeRace: Sendable {
     private typealias Answer = Result<Response, any Error>
 
@@ -26,7 +26,7 @@ final class HedgeRace: Sendable {
         var legs: [Int: Leg] = [:]
         var launched = 0
         var isDecided = false
-        // The decision, until the caller has taken it.
+        // The decision about the race, until the caller takes the decision.
         var decision: Answer?
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?
@@ -50,12 +50,10 @@ final class HedgeRace: Sendable {
     }
 
     /// Runs the attempts until there is a decision.
-    /// - Parameters:
-    ///   - mayLaunch: Decides whether a hedge may be sent.
-    ///   - giveBack: Called if an allowed hedge is not sent, because there is a decision or the
-    ///     task is cancelled.
-    /// - Returns: The first good response, or a bad one if there is none.
-    /// - Throws: The last error, if no attempt returned a response.
+    ///
+    /// `giveBack` is called if a hedge was allowed but is not sent, because of the decision or a
+    /// cancellation. Without a good response, a bad response is returned, or else the last error is
+    /// thrown.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
@@ -71,14 +69,14 @@ final class HedgeRace: Sendable {
                 state.withLock { $0.decision = nil }
                 return try decision.get()
             case .due where mayLaunch(): if Task.isCancelled || !launch() { giveBack() }
-            // If a hedge was refused once, this request gets no more hedges.
+            // If one hedge was refused, this request gets no more hedges.
             case .due: state.withLock { $0.launched = limit }
             }
         }
     }
 
-    // Sets `wake` for the next event, and starts a timer if another attempt may be due. If there is
-    // a decision already, returns it.
+    // Sets `wake` for the next event, and starts a timer for the next attempt. If there is a
+    // decision already, returns the decision.
     private func wait(with wake: OneShot<Event>) -> Answer? {
         let (decision, mayLaunch) = state.withLock { state -> (Answer?, Bool) in
             defer { state.decision = nil }
@@ -106,8 +104,8 @@ final class HedgeRace: Sendable {
             return state.launched
         }
         guard let number else { return false }
-        // The task ends when its attempt ends. After the decision, the context of the attempt is
-        // cancelled, which ends the task too.
+        // The task ends when its attempt ends. After the decision, the attempt's context is
+        // cancelled, which also ends the task.
         let task = Task.inheriting { [self] in
             do {
                 let response =
@@ -129,8 +127,8 @@ final class HedgeRace: Sendable {
 
     // MARK: Deciding
 
-    // Records the outcome of an attempt. A good outcome is the decision. A bad outcome is the
-    // decision only if no attempt is left.
+    // Records the outcome of an attempt. A good outcome decides the race; a bad outcome decides it
+    // only if no attempt is left.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
@@ -152,7 +150,7 @@ final class HedgeRace: Sendable {
         let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
             if state.isDecided { return (nil, answer, try? answer.get()) }
             let before = state
-            // If the last attempt fails, a bad response is better than no response.
+            // If the last attempt fails, a bad response is better than an error.
             let stands =
                 before.legs.isEmpty && (try? answer.get()) == nil && !context.retriesForbidden
             let decision = stands ? before.held.map { .success($0) } ?? answer : answer

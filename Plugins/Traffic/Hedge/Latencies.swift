@@ -21,7 +21,7 @@ extension Hedge.Latencies {
         }
     }
 
-    /// Returns the time that a share of the attempts did not exceed, or nil if there are too few
+    /// The time that a given share of the attempts did not exceed; nil if there are too few
     /// measurements.
     func percentile(_ part: Double, _ origin: Origin, at now: MonotonicInstant) -> Duration? {
         let value = histograms.withLock { histograms in
@@ -31,16 +31,17 @@ extension Hedge.Latencies {
     }
 }
 
-/// Counts of durations in buckets whose width is about a fifth of their value.
+/// Counts of durations.
 ///
-/// There are counts of two half minutes. When a new half minute begins, the older one is dropped.
+/// The width of each bucket is about a fifth of its duration. When a new half minute begins, the
+/// older of two counts is dropped.
 struct LatencyHistogram: BoundedMapEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)
     private var presentCount = 0
     private var pastCount = 0
     private var turn: MonotonicInstant?
-    // The last result, which is used again for a number of records.
+    // The last result, which is reused for a number of records.
     private var cached: (part: Double, value: Duration?, uses: Int)?
 
     private static let bucketCount = 128
@@ -91,7 +92,7 @@ struct LatencyHistogram: BoundedMapEntry {
         self.turn = now.advanced(by: Self.halfMinute)
     }
 
-    // There are four buckets for each doubling of microseconds, up to an hour.
+    // Each doubling of microseconds has four buckets, up to an hour.
     static func bucket(of elapsed: Duration) -> Int {
         let micros = UInt64(max(elapsed.wholeNanoseconds / 1000, 0))
         guard micros >= 4 else { return Int(micros) }

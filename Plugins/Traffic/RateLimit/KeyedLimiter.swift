@@ -5,22 +5,21 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The permits of each key of a limit, and the calls that wait for them in line, those of higher
-/// classes first (``Criticality``).
+/// The permits of each key of a limit, and the calls that wait for permits.
 ///
-/// It keeps 1024 keys, and more only if calls depend on them.
+/// Calls of higher classes start first (``Criticality``). The limiter keeps 1024 keys, and more
+/// only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
-    /// Does work for a source of permits that asks for it; called outside the lock.
+    /// Does the work that a source of permits asks for; called outside of the lock.
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
     struct Line: LineEntry {
         var source: Source
         var line = WaitingLine()
-        // Serves the call that is next.
+        // Starts the next call when its turn comes.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
-        // The time of the last report of waiting calls.
         var toldAt: MonotonicInstant?
 
         init(_ source: Source) { self.source = source }
@@ -38,11 +37,11 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         var nextTicket: UInt64 = 0
     }
 
-    /// The rules, each once.
+    /// The rules, without repetitions.
     public let rules: [QuotaRule]
-    /// The cool-downs that the limit honours; nil if it honours none.
+    /// The cool-downs for which the limit waits; nil if it ignores cool-downs.
     public let cooldowns: Cooldowns?
-    /// The figures of the limit.
+    /// The figures of the limit for a meter.
     public let figures: GateFigures
     let rates: PermitRates
     private let make: @Sendable () -> Source
@@ -51,17 +50,17 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// Creates a limiter.
     /// - Parameters:
-    ///   - rules: The rules, for facts and for fields of responses.
-    ///   - queue: How many calls may wait, over all keys.
-    ///   - cooldowns: Holds calls back while their origin has asked to wait.
-    ///   - figures: Receives the number of waiting calls, and counts refused calls.
+    ///   - rules: The rules, for the gate's facts and for fields of responses.
+    ///   - queue: How many calls of all keys together may wait.
+    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
+    ///   - figures: Gets the number of waiting calls and of refused calls.
     ///   - attendant: Does the work that the source of permits asks for.
     ///   - make: Makes the permits of a new key.
     public init(
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
         attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
     ) {
-        // A rule that is in the list twice would be charged twice.
+        // A rule that occurs twice would be charged twice.
         var known: Set<QuotaRule> = []
         self.rules = rules.filter { known.insert($0).inserted }
         self.cooldowns = cooldowns
@@ -72,34 +71,25 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         state = Mutex(State(queue: max(queue, 0)))
     }
 
-    /// How many calls may wait.
     var queue: Int { state.withLock { $0.queue } }
 
-    /// How many calls wait.
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// Takes over the queue and the meter of another limiter; calls that already wait stay.
+    /// Adopts the queue and the meter of another limiter; waiting calls stay in line.
     func update(to other: KeyedLimiter) {
         let queue = other.queue
         state.withLock { $0.queue = queue }
         figures.move(to: other.figures.meter)
     }
 
-    /// Reports the number of waiting calls to the meter.
     func tell() { figures.tell { [.gauge("turnpike.rate_limit.waiting"): Double(waitingCount)] } }
 
     // MARK: Calls
 
-    /// Takes permits, or a place in line for them.
-    /// - Parameters:
-    ///   - key: Whose quota is used.
-    ///   - precedence: What decides when the call has its turn.
-    ///   - cost: How many permits the call takes, at least 1.
-    ///   - deadline: The time at which the call must have ended.
-    ///   - timeSource: Schedules the wake-up.
-    /// - Returns: The waiter, or nil if the permits were available.
-    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if permits would come too
-    ///   late.
+    /// Takes permits, or returns the waiter of a call that has a place in line.
+    ///
+    /// Throws `rateLimited` if the line is full, and `deadlineExceeded` if the permits would come
+    /// too late.
     func take(
         _ key: QuotaKey, _ precedence: Precedence = Precedence(), cost: Int = 1,
         deadline: MonotonicInstant? = nil, timeSource: any TimeSource
@@ -148,8 +138,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return waiter
     }
 
-    /// Takes permits if they are available at once.
-    /// - Returns: Whether they were available.
+    /// Takes permits, and returns true, if they are available at once.
     func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
         if cost <= 0 { return true }
         var actions = DeferredActions()
@@ -174,15 +163,15 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return true
     }
 
-    /// Removes a waiter from its line; the waiters behind it move up.
-    /// - Returns: Whether the waiter was still in line.
+    /// Removes a call from its line, and returns whether it was in line; the calls behind it move
+    /// up.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()
         let hasLeft = state.withLock { state in
             let hasLeft =
                 state.lines.updateIfPresent(key) { line in
                     guard line.line.remove(waiter.rank) != nil else { return false }
-                    // The next one may cost less, so that its permits are there already.
+                    // The next call may cost less, so its permits may be available already.
                     serve(key, &line, timeSource, &actions)
                     return true
                 } ?? false
@@ -193,7 +182,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return hasLeft
     }
 
-    /// Adds permits to the rest of a quota; negative numbers charge permits.
+    /// Adds permits to a quota; a negative number charges permits.
     func correct(_ permits: Int, of key: QuotaKey, _ timeSource: any TimeSource) {
         if permits == 0 { return }
         var actions = DeferredActions()
@@ -207,7 +196,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         perform(actions, key, timeSource)
     }
 
-    /// Lowers the permits left under one rule.
+    /// Lowers the remaining permits of one rule.
     /// - Returns: Whether other users of the same quota must be notified.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
@@ -237,7 +226,6 @@ extension KeyedLimiter {
         }
     }
 
-    /// Starts the calls whose permits are available, and schedules the next turn.
     func serve(
         _ key: QuotaKey, _ line: inout Line, _ timeSource: any TimeSource,
         _ actions: inout DeferredActions
@@ -249,7 +237,7 @@ extension KeyedLimiter {
                 if let served = line.line.serve(first.rank) { actions.served.append(served) }
                 continue
             }
-            // The calls behind a refused call get its permits.
+            // The calls behind a refused call get the permits of this call.
             guard let deadline = first.deadline,
                 let turn = Self.turn(line, coolingUntil), deadline.nanoseconds <= turn,
                 line.line.remove(first.rank) != nil
@@ -261,7 +249,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // When the next call may start, as far as is known.
+    // The earliest start of the next call; nil if this is not known.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)
@@ -273,7 +261,7 @@ extension KeyedLimiter {
     ) {
         let turn = Self.turn(line, coolingUntil)
         if let timer = line.timer {
-            // A timer that is due too early schedules the next one.
+            // A timer that fires too early starts the next timer.
             if let turn, line.timerDue <= turn { return }
             actions.timers.append(timer)
             line.timer = nil
@@ -298,7 +286,6 @@ extension KeyedLimiter {
         perform(actions, key, timeSource)
     }
 
-    /// Refuses a call in line, whose place another one takes.
     func refuse(
         _ rank: WaitingLine.Rank, of key: QuotaKey, _ state: inout State,
         _ timeSource: any TimeSource, _ actions: inout DeferredActions
@@ -324,15 +311,15 @@ extension KeyedLimiter {
     }
 }
 
-// For permits that another source grants.
+// For permits that another source grants, such as a store.
 extension KeyedLimiter {
-    /// The keys whose permits meet a condition.
+    /// The keys whose permits fulfil a condition.
     public func keys(where condition: @Sendable (Source) -> Bool) -> [QuotaKey] {
         state.withLock { $0.lines.keys { condition($0.source) } }
     }
 
     /// Reads or changes the permits of a key, without starting calls.
-    /// - Returns: The value of the closure; nil if the key is not known.
+    /// - Returns: The result of the closure; nil if the key is unknown.
     public func change<Value: Sendable>(
         _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
     ) -> Value? {
@@ -341,11 +328,11 @@ extension KeyedLimiter {
         }
     }
 
-    /// Changes the permits of a key, and starts the calls whose permits are then available.
+    /// Changes the permits of a key, and then starts the calls whose permits are available.
     /// - Parameters:
     ///   - key: The key.
     ///   - timeSource: The clock.
-    ///   - body: Changes the permits; returns which calls must be refused afterwards.
+    ///   - body: Changes the permits, and returns which calls must be refused after this change.
     public func refill(
         _ key: QuotaKey, by timeSource: any TimeSource,
         _ body: @Sendable (inout Source) -> LineRefusal?
@@ -365,7 +352,6 @@ extension KeyedLimiter {
         perform(actions, key, timeSource)
     }
 
-    // Refuses calls that were kept only because news of permits could have come.
     private func refuse(
         _ refusal: LineRefusal?, _ line: inout Line, _ key: QuotaKey, excess: Int,
         at now: MonotonicInstant, _ actions: inout DeferredActions

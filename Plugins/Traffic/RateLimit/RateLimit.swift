@@ -6,29 +6,30 @@ import TurnpikeSupport
 
 /// Limits the number of requests per second, or by several rules at once.
 ///
-/// Each origin has a token bucket. Up to `burst` calls pass at once; the others wait in line. Calls of
-/// higher classes go first (``TurnpikeCore/Call/criticality(_:)``), and among those of one class it is
-/// first come, first served, or callers take turns (``RateLimiting/takingTurns(by:)``). Nothing
-/// starves: one permit in 20 goes to the call that has waited longest, if others went before it.
+/// Each origin has a token bucket. Up to `burst` calls pass at once. The other calls wait in a
+/// queue. Calls of higher classes start first (``TurnpikeCore/Call/criticality(_:)``). Calls of one
+/// class start in the order of arrival, or callers take turns (``RateLimiting/takingTurns(by:)``).
+/// Every call starts at some time: the oldest call gets one permit in 20, if others went before it.
 ///
-/// A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two cases: as
-/// ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full and it is the last call of the
-/// lowest class, and as ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after
-/// its deadline. A call that is cancelled in line leaves it, and the calls behind it move up.
+/// If the queue is full, the last call of the lowest class fails at once as
+/// ``/TurnpikeCore/ClientError/Code/rateLimited``. If a call's turn would come after its deadline,
+/// the call fails at once as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. Both errors have
+/// ``/TurnpikeCore/ClientError/retryAfter``. A waiting call that is cancelled leaves the queue, and
+/// the calls behind it move up.
 ///
-/// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
-/// seconds, it has at most one such line for each bucket.
+/// An outer log gate gets a line when calls begin to wait, at most one for each bucket in ten
+/// seconds.
 ///
-/// Placed inside a retry and a redirect, it limits the requests that a server sees. Placed outside
-/// a retry, it limits calls and does not count their retries. A gate used in several stacks is one
-/// shared limit. It keeps the buckets of 1024 origins; beyond that, it drops the least recently
-/// used bucket.
+/// Inside a retry and a redirect, the gate limits the requests that a server gets. Outside a retry,
+/// it limits calls, and does not count their retries. If one gate is in several stacks, these
+/// stacks share its buckets. The gate keeps the buckets of 1024 origins. If there are more, it
+/// drops the least recently used bucket.
 ///
-/// A call that is cancelled before its request is sent gives its permits back. Without a retry, a
-/// request is sent once more if its kept-alive connection ended before an answer and its permits
-/// are available at once.
+/// If a call is cancelled before its request is sent, its permits are returned. Without a retry,
+/// the gate sends a request once more if its reused connection ended before a response and its
+/// permits are available at once.
 ///
-/// For one quota over all replicas of a service there is `SharedRateLimit` in `TurnpikeSharedState`.
+/// `SharedRateLimit` of `TurnpikeSharedState` is one quota for all replicas of a service.
 public struct RateLimit: RateLimiting {
     /// Which calls share one bucket.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
@@ -46,12 +47,12 @@ public struct RateLimit: RateLimiting {
     /// Creates a limit.
     /// - Parameters:
     ///   - perSecond: The average number of requests per second; fractions are allowed.
-    ///   - burst: How many requests may go at once after a pause.
-    ///   - queue: How many calls may wait, over all origins.
+    ///   - burst: How many requests may be sent at once after a pause.
+    ///   - queue: How many calls to all origins together may wait.
     ///   - scope: The group of calls that share one bucket.
-    ///   - cooldowns: Holds calls back while their origin has asked to wait.
-    ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
-    ///     refused calls (`turnpike.rate_limit.refusals`).
+    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
+    ///   - meter: Gets the number of waiting calls (`turnpike.rate_limit.waiting`) and of refused
+    ///     calls (`turnpike.rate_limit.refusals`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
         cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
@@ -61,17 +62,17 @@ public struct RateLimit: RateLimiting {
             scope: scope, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Creates a limit with several rules; a call needs permits of all rules.
+    /// Creates a limit with several rules; a call needs permits of every rule.
     ///
     /// ```swift
     /// RateLimit([QuotaRule(10, per: .seconds(1), burst: 10), QuotaRule(5000, per: .seconds(86_400), burst: 5000)])
     /// ```
     /// - Parameters:
-    ///   - rules: The rules. Without any, everything passes.
-    ///   - queue: How many calls may wait, over all origins.
+    ///   - rules: The rules. Without rules, every call passes.
+    ///   - queue: How many calls to all origins together may wait.
     ///   - scope: The group of calls that share the buckets.
-    ///   - cooldowns: Holds calls back while their origin has asked to wait.
-    ///   - meter: Receives the same figures as with one rule
+    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
+    ///   - meter: Gets the same figures as with one rule
     ///     (``init(perSecond:burst:queue:scope:cooldowns:meter:)``).
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: Scope = .origin,
@@ -95,10 +96,10 @@ public struct RateLimit: RateLimiting {
     /// Flushes the meter.
     public func shutdown() async { await limiter.figures.flush() }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// The properties of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? { limitFacts(for: request) }
 
-    /// Waits for its permits.
+    /// Waits for the request's permits, and then runs the inner gates.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -128,8 +129,8 @@ extension Gate where Self == RateLimit {
     }
 }
 
-/// A gate that limits the rate of requests, such as ``RateLimit`` or a limit over permits from
-/// elsewhere.
+/// A gate that limits the rate of requests, such as ``RateLimit`` or a limit with permits from a
+/// store.
 ///
 /// A conforming gate names its ``PermitSource``, and calls ``pass(_:context:next:)``.
 public protocol RateLimiting: Interceptor, PromptlyCancellable {
@@ -142,24 +143,23 @@ public protocol RateLimiting: Interceptor, PromptlyCancellable {
     /// How requests and responses change keys and costs.
     var options: RateLimitOptions { get set }
 
-    /// Lowers the permits left under one rule, by a server's statement.
+    /// Lowers the remaining permits of one rule, after a server has stated them.
     func lower(to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource)
 }
 
 extension RateLimiting {
-    /// Takes the length of the line and the meter of another limit of the same kind; permits that
-    /// were taken stay taken.
+    /// Adopts the queue length and the meter of another limit of the same kind.
     ///
-    /// A client thus keeps to its rules when its stack is replaced by one with the same rules.
+    /// Permits that were taken stay taken. A client thus keeps to its rules when it replaces its
+    /// stack by a stack with the same rules.
     public func update(to other: any RateLimiting) {
         if let other = other as? Self { limiter.update(to: other.limiter) }
     }
 
-    /// Charges the permits that a request cost beyond the permits it took, for callers that know
-    /// the cost after a stream.
+    /// Charges permits beyond those that a request took, if the cost is known only after a stream.
     /// - Parameters:
-    ///   - permits: The number of further permits; a negative number gives permits back.
-    ///   - request: The request; its origin and its key decide which quota is charged.
+    ///   - permits: The number of further permits; a negative number returns permits.
+    ///   - request: The request. Its origin and its key decide which quota is charged.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(
         _ permits: Int, for request: Request, by timeSource: any TimeSource = SystemTimeSource()
@@ -168,14 +168,14 @@ extension RateLimiting {
         limiter.correct(-RateLimitOptions.clamped(permits), of: key, timeSource)
     }
 
-    /// Lowers the permits left for the calls of this process.
+    /// Lowers the remaining permits for the calls of this process.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
         _ = limiter.lower(to: permits, of: key, rule: rule, by: timeSource)
     }
 
-    /// Waits for the permits, then runs the rest of the chain.
+    /// Waits for the permits, and then runs the inner gates.
     public func pass(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -195,7 +195,7 @@ extension RateLimiting {
                 limiter.correct(cost, of: key, context.timeSource)
                 throw error
             }
-            // An inner validator may have refused a response.
+            // If an inner validator has refused a response, the error has the head of the response.
             if let head = Outcome(request: request, result: .failure(error)).head {
                 look(at: head, key, cost, in: context)
             }
@@ -206,7 +206,7 @@ extension RateLimiting {
         return response
     }
 
-    /// The calls that wait in line, and the cool-downs.
+    /// The waiting calls, and the cool-downs.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         let waiting = limiter.waitingCount
         return (limiter.cooldowns?.liveFigures(at: now) ?? []) + [
@@ -214,11 +214,11 @@ extension RateLimiting {
         ]
     }
 
-    /// Returns the facts that every limit states.
+    /// Returns the facts that every limit states (``/TurnpikeCore/GateFacts``).
     /// - Parameters:
-    ///   - request: The request that the facts are for, if they are for one.
-    ///   - reach: Over what the limit holds, beyond this process: `, over all replicas`.
-    ///   - use: What it uses beyond this process; its waits are among those for a turn.
+    ///   - request: The request that the facts are for; nil for any request.
+    ///   - reach: The words for a limit beyond this process: `, over all replicas`.
+    ///   - use: The state beyond this process; waits for it count as waits for a turn.
     /// - Returns: The facts.
     public func limitFacts(
         for request: Request?, reach: String = "", use: GateEffect? = nil
@@ -235,7 +235,7 @@ extension RateLimiting {
         facts.effects =
             rates.all.map { .limitsRate(1, per: .nanoseconds($0.interval)) } + [.answers(.refusal)]
         if queue > 0 {
-            // The last one in line waits for its own permit too.
+            // The last call in line also waits for its own permit.
             let turns = WaitingLine.mostTurns(of: request, queue: queue, takesTurns: takesTurns)
             let (longest, overflows) = rates.interval.multipliedReportingOverflow(by: turns)
             facts.effects.append(
@@ -293,9 +293,7 @@ extension RateLimiting {
     }
 }
 
-/// The errors of calls that a limit refuses.
 enum RateLimitError {
-    /// The error of a call that finds the line full.
     static func full(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
@@ -306,7 +304,6 @@ enum RateLimitError {
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 
-    /// The error of a call whose deadline ends before its turn.
     static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The rest of a quota, as a server states it: an item of the field `RateLimit`
+/// The remaining quota, as a server states it: an item of the field `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
 ///
 /// ```swift
@@ -12,29 +12,28 @@ public import TurnpikeSupport
 /// let wait = used.compactMap(\.effectiveWindow).max()
 /// ```
 ///
-/// It is a hint, not a promise: the server may refuse a request although quota is left. A
-/// `Retry-After` in the same response counts more (§7,
-/// ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a response from a cache, the limit is as old
-/// as the response (§7.3).
+/// The statement is a hint: the server may refuse a request although quota is left. A `Retry-After`
+/// in the same response has priority (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
+/// response from a cache, the limit is as old as the response (§7.3).
 public struct ServiceLimit: Sendable, Hashable {
     /// The name of the quota policy that the limit belongs to.
     public let policy: String
-    /// How many units of the quota may still be used (`r`).
+    /// How many units of the quota remain (`r`).
     public let availableQuota: Int
-    /// The time after the response within which only the available quota may be used (`t`); nil if
-    /// the server does not state it.
+    /// After the response, only the available quota may be used within this time (`t`); nil if the
+    /// server does not state it.
     public internal(set) var effectiveWindow: Duration?
     /// The owner of the quota, if the server has a quota for each owner (`pk`).
     public internal(set) var partitionKey: Data?
 }
 
 extension HTTPHeaders {
-    /// The rest of each of the server's quotas: the items of the field `RateLimit`
+    /// The remaining quotas that the server states: the items of the field `RateLimit`
     /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
     ///
-    /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts
-    /// and the `X-RateLimit-…` fields are not read, because they have no common meaning: `Reset` is
-    /// a date for one server, and a number of seconds for another.
+    /// The list is empty if the field is missing, or if any part of it is malformed (§7). The
+    /// fields of older drafts and the `X-RateLimit-…` fields are not read, because they have no
+    /// common meaning: `Reset` is a date on one server, and a number of seconds on another.
     public var rateLimits: [ServiceLimit] {
         guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
             return []
@@ -53,24 +52,23 @@ extension ServiceLimit {
     }
 }
 
-/// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
+/// A limit for the clients of a server: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
 /// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.
 struct QuotaPolicy: Hashable {
     let name: String
-    /// How many units may be used in a window (`q`).
+    /// How many units a client may use in a window (`q`).
     let quota: Int
-    /// The unit that is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
+    /// The counted unit (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
     var unit = "requests"
-    /// The window that the quota is for (`w`); nil if the server does not say.
+    /// The window of the quota (`w`); nil if the server does not state it.
     var window: Duration?
-    /// The owner of the quota, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server has several owners (`pk`).
     var partitionKey: Data?
 }
 
 extension HTTPHeaders {
-    /// The server's quotas; empty if the field is missing, or malformed anywhere (§7).
     var rateLimitPolicies: [QuotaPolicy] {
         guard contains(.rateLimitPolicy),
             let list = StructuredItems(values(of: .rateLimitPolicy))
@@ -91,12 +89,11 @@ extension QuotaPolicy {
 
 /// A field that is a list of items with parameters (RFC 9651 §3.1), without inner lists.
 struct StructuredItems {
-    /// A bare item, or the value of a parameter (§3.3).
     enum Value: Equatable {
         case integer(Int)
         case string(String)
         case bytes(Data)
-        /// A value of a type that no field of this library has.
+        /// A value of a type that none of the supported fields has.
         case other
     }
 
@@ -107,7 +104,7 @@ struct StructuredItems {
 
         init(_ value: Value) { self.value = value }
 
-        /// The value of a parameter, or nil; of several, the last one counts.
+        /// The value of a parameter, or nil; if there are several, the last one counts.
         subscript(key: String) -> Value? { parameters.last { $0.key == key }?.value }
 
         fileprivate mutating func add(_ key: String, _ value: Value) {
@@ -117,7 +114,7 @@ struct StructuredItems {
 
     let items: [Item]
 
-    /// Reads the lines of a field (§4.2); nil if a line is malformed, or if there is no line.
+    /// Parses the lines of a field (§4.2); nil if a line is malformed, or if there is no line.
     init?(_ lines: [String]) {
         if lines.isEmpty { return nil }
         var reader = Reader(bytes: Array(lines.joined(separator: ", ").utf8))
@@ -158,7 +155,6 @@ struct StructuredItems {
                 if next == nil { break }
                 guard take(UInt8(ascii: ",")) else { return nil }
                 skip(Grammar.isBlank)
-                // A comma at the end.
                 if next == nil { return nil }
             }
             return items
@@ -211,7 +207,7 @@ struct StructuredItems {
             }
         }
 
-        // §4.2.4: at most 15 digits, or 12 before and 3 after a point.
+        // §4.2.4: at most 15 digits, or at most 12 digits before and 3 digits after a point.
         private mutating func number() -> Value? {
             let sign = take(UInt8(ascii: "-")) ? -1 : 1
             let digits = text(Grammar.isDigit)
@@ -254,7 +250,7 @@ struct StructuredItems {
             return true
         }
 
-        // §4.2.7, where padding may be left out.
+        // §4.2.7. The padding may be missing.
         private mutating func binary() -> Data? {
             position += 1
             let digits = text {
@@ -290,7 +286,7 @@ struct StructuredItems {
 
         private static func isLowercase(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "a") < 26 }
 
-        // A hexadecimal digit in lower case.
+        // A hexadecimal digit, in lower case (§4.2.10).
         private static func digit(_ byte: UInt8) -> UInt8? {
             if Grammar.isDigit(byte) { return byte - UInt8(ascii: "0") }
             let letter = byte &- UInt8(ascii: "a")
@@ -300,7 +296,6 @@ struct StructuredItems {
 }
 
 extension StructuredItems.Item {
-    /// A parameter that is an integer of at least a bound; nil if it is missing.
     func integer(_ key: String, from bound: Int = 0) throws(StructuredItems.Malformed) -> Int? {
         switch self[key] {
         case nil: return nil
@@ -309,7 +304,6 @@ extension StructuredItems.Item {
         }
     }
 
-    /// A parameter that is a sequence of bytes; nil if it is missing.
     func bytes(_ key: String) throws(StructuredItems.Malformed) -> Data? {
         switch self[key] {
         case nil: return nil
@@ -318,7 +312,6 @@ extension StructuredItems.Item {
         }
     }
 
-    /// A parameter that is a string; nil if it is missing.
     func string(_ key: String) throws(StructuredItems.Malformed) -> String? {
         switch self[key] {
         case nil: return nil
@@ -335,6 +328,6 @@ extension StructuredItems.Item {
 }
 
 extension StructuredItems {
-    /// An item has the wrong type for its field, so the field counts as absent.
+    /// An item has a type that the field does not allow, so the field counts as missing.
     struct Malformed: Error {}
 }

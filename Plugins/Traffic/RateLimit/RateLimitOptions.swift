@@ -17,14 +17,13 @@ public struct RateLimitOptions: Sendable {
     var maxContent = 0
     var readsFields = false
 
-    // The largest cost of a call.
     private static let maxCost = 1_000_000_000
 
-    /// Creates options: each request costs one permit.
+    /// Creates options with which each request costs one permit.
     /// - Parameter scope: The group of calls that share the buckets.
     public init(scope: RateLimit.Scope) { self.scope = scope }
 
-    /// The quota that a request uses; nil if the request has no limit.
+    /// The quota of a request; nil if the limit does not apply to the request.
     func key(of request: Request) -> QuotaKey? {
         let part = key?(request)
         if scope == .all { return QuotaKey(origin: nil, part: part) }
@@ -40,38 +39,38 @@ public struct RateLimitOptions: Sendable {
 }
 
 extension RateLimiting {
-    /// Returns the limit with a quota for each key, such as the name of an account or tenant.
+    /// Returns the limit with a quota for each key, such as the name of an account or a tenant.
     ///
     /// ```swift
     /// RateLimit(perSecond: 10).key { $0.headers["X-Tenant"] }
     /// ```
     ///
     /// The limit stores up to 1024 quotas without waiting calls. The key must not be a secret:
-    /// errors and logs show its beginning, and in a shared store it is part of a key.
-    /// - Parameter key: Returns the owner of a request's quota at its origin; nil for the quota
-    ///   without a key.
-    /// - Returns: The limit. It shares its quotas with this one.
+    /// errors and logs show its beginning, and it is part of a key in a shared store.
+    /// - Parameter key: Returns the owner of a request's quota at its origin. Requests without a
+    ///   key (nil) share one quota.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func key(_ key: @escaping @Sendable (Request) -> String?) -> Self {
         var copy = self
         copy.options.key = key
         return copy
     }
 
-    /// Returns the limit with turns for those who wait for one quota: for each key, such as the name of
-    /// a user, one call after another.
+    /// Returns the limit with turns for the calls that wait for one quota: the keys, such as names
+    /// of users, take turns.
     ///
-    /// Of the calls of one class (``Criticality``), each key has one turn in a round. If the line is
-    /// full, the call that would have its turn last is refused. With ``key(_:)``, each key has a quota
-    /// of its own; with this, the keys share one.
-    /// - Parameter key: Whose call it is; nil for the calls without a key, which have turns together.
-    /// - Returns: The limit. It shares its quotas with this one.
+    /// In each round, one call of each key starts, among the calls of one class (``Criticality``).
+    /// If the queue is full, the call with the last turn is refused. With ``key(_:)``, each key has
+    /// its own quota. With `takingTurns(by:)`, all keys share one quota.
+    /// - Parameter key: The key of a request. Calls without a key (nil) take turns together.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
         var copy = self
         copy.options.turnKey = key
         return copy
     }
 
-    /// Returns the limit with a number of permits for each request; without it, each takes one.
+    /// Returns the limit with a number of permits for each request; by default one.
     ///
     /// ```swift
     /// // A provider counts tokens: about one for four bytes of the prompt, and those of the answer.
@@ -80,29 +79,29 @@ extension RateLimiting {
     /// ```
     ///
     /// A call waits for its permits, but never for more than the smallest burst. A call that costs
-    /// more starts when the bucket is full. The calls behind it wait until the rest of its permits
-    /// has come. If costs are well above the burst, the burst is too small.
-    /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes no
-    ///   permit and does not wait.
-    /// - Returns: The limit. It shares its quotas with this one.
+    /// more than the burst starts when the bucket is full. The calls behind it wait until the
+    /// missing permits have come. If most costs are well above the burst, the burst is too small.
+    /// - Parameter cost: How many permits a request takes. With 0 or less, the request does not
+    ///   wait.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func cost(_ cost: @escaping @Sendable (Request) -> Int) -> Self {
         var copy = self
         copy.options.cost = cost
         return copy
     }
 
-    /// Returns the limit, corrected by the real cost of each call that the head of its response
+    /// Returns the limit with a correction by the actual cost, which the head of each response
     /// states.
-    /// - Parameter cost: The number of permits that the call costs; nil if the head does not state
-    ///   it. Excess permits are returned, and missing permits are charged.
-    /// - Returns: The limit. It shares its quotas with this one.
+    /// - Parameter cost: The actual cost in permits; nil if the head does not state it. Excess
+    ///   permits are returned, and missing permits are charged.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
         var copy = self
         copy.options.headCost = cost
         return copy
     }
 
-    /// Returns the limit, corrected by the real cost of each call that the content of its response
+    /// Returns the limit with a correction by the actual cost, which the content of each response
     /// states.
     ///
     /// ```swift
@@ -115,12 +114,13 @@ extension RateLimiting {
     /// }
     /// ```
     ///
-    /// The content is kept while the caller reads it, and `cost` is called when all of it was read.
-    /// If it breaks off or is longer, nothing is corrected; use ``charge(_:for:by:)`` then.
+    /// The limit keeps the content while the caller reads it, and then calls `cost`. If the content
+    /// breaks off or is longer than `maxBytes`, the limit corrects nothing; use
+    /// ``charge(_:for:by:)`` then.
     /// - Parameters:
-    ///   - maxBytes: The most bytes of content that are kept for `cost`.
-    ///   - cost: The number of permits that the call costs; nil if the content does not state it.
-    /// - Returns: The limit. It shares its quotas with this one.
+    ///   - maxBytes: The most bytes of content that the limit keeps for `cost`.
+    ///   - cost: The actual cost in permits; nil if the content does not state it.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func actualCost(
         upTo maxBytes: Int, _ cost: @escaping @Sendable (ResponseHead, Data) -> Int?
     ) -> Self {
@@ -130,7 +130,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Begins a cool-down and corrects the permits left, by the head of a response.
+    /// Begins a cool-down and corrects the remaining permits, according to the head of a response.
     func look(at head: ResponseHead, _ key: QuotaKey, _ cost: Int, in context: Context) {
         limiter.cooldowns?.note(head, for: key, gate: gateName, in: context)
         if options.readsFields, !head.isStored { readFields(of: head, key, in: context) }
@@ -139,7 +139,7 @@ extension RateLimiting {
         }
     }
 
-    /// Corrects the permits left, by the content of a response.
+    /// Corrects the remaining permits, according to the content of a response.
     func watch(_ response: Response, _ key: QuotaKey, _ cost: Int, in context: Context) {
         guard let contentCost = options.contentCost else { return }
         let (head, timeSource) = (response.head, context.timeSource)
@@ -153,14 +153,13 @@ extension RateLimiting {
     }
 }
 
-/// The stored content of a response, for a correction.
+/// The stored content of a response, from which the actual cost is read.
 private final class KeptContent: Sendable {
     private let limit: Int
     private let content = Mutex<Data?>(Data())
 
     init(upTo limit: Int) { self.limit = limit }
 
-    /// The whole content; nil if it is longer than the limit.
     var data: Data? { content.withLock { $0 } }
 
     func add(_ chunk: Data) {
@@ -172,18 +171,18 @@ private final class KeptContent: Sendable {
 }
 
 extension RateLimiting {
-    /// Returns the limit, corrected by header fields that state the rest of the server's quota.
+    /// Returns the limit with a correction by header fields with the server's remaining quota.
     ///
-    /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a
-    /// number of seconds or, if it is large, a Unix time. The remaining permits are lowered to the
-    /// server's number, and never raised: a lower number shows that the account has other clients.
-    /// If the server states that no permit is left until a time, and the limit honours cool-downs,
-    /// a cool-down begins.
+    /// The limit reads `RateLimit` and `RateLimit-Policy`
+    /// (draft-ietf-httpapi-ratelimit-headers-11), and `X-RateLimit-Limit`, `X-RateLimit-Remaining`
+    /// and `X-RateLimit-Reset`. A large reset is a Unix time, and any other reset is a number of
+    /// seconds. The remaining permits are lowered to the server's number, and never raised. A lower
+    /// number shows that the account has other clients. A cool-down begins if the server states
+    /// that no permit is left until a certain time, and the limit uses cool-downs.
     ///
-    /// A field belongs to the rule with the same period. If there is none, it belongs to the rule
-    /// with the same number of permits, or else to the rule with the longest period.
-    /// - Returns: The limit. It shares its quotas with this one.
+    /// A field belongs to the rule with the same period. Without such a rule, the field belongs to
+    /// the rule with the same number of permits, or else to the rule with the longest period.
+    /// - Returns: The new limit, which shares its quotas with this limit.
     public func readsQuotaFields() -> Self {
         var copy = self
         copy.options.readsFields = true
@@ -204,18 +203,15 @@ extension RateLimiting {
     }
 }
 
-/// The rest of a quota, from header fields.
+/// The remaining quota, from header fields.
 struct QuotaLeft: Equatable {
     var permits: Int
     var reset: Duration?
     var quota: Int?
     var window: Duration?
 
-    /// The fields of a response.
-    /// - Parameters:
-    ///   - headers: The header fields.
-    ///   - now: The Unix time.
-    /// - Returns: The rest of each quota of requests that the response names.
+    /// Each remaining quota of requests that the fields of a response state; `now` is the Unix
+    /// time.
     static func all(in headers: HTTPHeaders, at now: Double) -> [QuotaLeft] {
         let limits = headers.rateLimits
         if limits.isEmpty { return older(in: headers, at: now).map { [$0] } ?? [] }
@@ -233,7 +229,7 @@ struct QuotaLeft: Equatable {
 
     private static func older(in headers: HTTPHeaders, at now: Double) -> QuotaLeft? {
         guard let remaining = number("X-RateLimit-Remaining", headers) else { return nil }
-        // Seconds from now on, or a Unix time: no quota has a period of thirty years.
+        // Seconds from now, or a Unix time, because no quota has a period of thirty years.
         let reset = number("X-RateLimit-Reset", headers).flatMap { reset -> Duration? in
             let left = reset >= 1e9 ? reset - now : reset
             return left > 0 && left < 1e9 ? .milliseconds(Int64(left * 1000)) : nil
@@ -250,7 +246,7 @@ struct QuotaLeft: Equatable {
         return number
     }
 
-    /// The index of the rule that this rest belongs to.
+    /// The index of the rule to which this remaining quota belongs.
     func rule(of rules: [QuotaRule]) -> Int {
         rules.firstIndex { $0.period == window }
             ?? rules.firstIndex { quota.map(Double.init) == $0.permits }

@@ -2,21 +2,21 @@
 
 import TurnpikeSupport
 
-/// One limit of a quota: how many permits come in a period.
+/// One rule of a quota: how many permits come in a period.
 ///
-/// Permits come evenly, and up to ``burst`` of them are kept for later (the generic cell rate
+/// Permits come evenly, and up to ``burst`` unused permits are kept (the generic cell rate
 /// algorithm, ITU-T I.371). In a time `t`, calls get at most `burst + t · permits / period`.
 public struct QuotaRule: Sendable, Hashable {
     /// How many permits come in a period.
     public let permits: Double
     /// The period.
     public let period: Duration
-    /// How many permits may go at once after a pause; at least 1.
+    /// How many permits may be used at once after a pause; at least 1.
     public let burst: Double
     /// A text that identifies the state of the rule in a store, besides the key of the quota:
     /// number, period, burst, and a suffix that distinguishes the limits.
     ///
-    /// Rules with the same identity have the same state, at any position in a list.
+    /// Rules with the same identity have the same state, at any index.
     public let identity: String
 
     /// Creates a rule.
@@ -25,7 +25,7 @@ public struct QuotaRule: Sendable, Hashable {
     /// - Parameters:
     ///   - permits: How many permits come in a period; fractions are allowed.
     ///   - period: The period.
-    ///   - burst: How many permits may go at once after a pause.
+    ///   - burst: How many permits may be used at once after a pause.
     public init(_ permits: Double, per period: Duration, burst: Double = 1) {
         self.period = min(max(period, .milliseconds(1)), .seconds(366 * 86_400))
         self.permits = permits > 1e-6 ? min(permits, 1e12) : 1e-6
@@ -40,7 +40,7 @@ public struct QuotaRule: Sendable, Hashable {
         self.identity = identity
     }
 
-    /// The same rule with a smaller burst, which continues with the state of this rule.
+    /// The same rule and the same state with a smaller burst.
     public func grantingBurst(times share: Double) -> QuotaRule {
         QuotaRule(self, burst: burst * share, identity: identity)
     }
@@ -50,15 +50,15 @@ public struct QuotaRule: Sendable, Hashable {
         QuotaRule(self, burst: burst, identity: identity + suffix)
     }
 
-    /// The time between two permits; it may be shorter than a nanosecond, so it is in nanoseconds.
+    /// The time between two permits, in nanoseconds, because it may be shorter than a nanosecond.
     public var nanosecondsPerPermit: Double {
         Double(period.wholeNanoseconds) / permits
     }
 }
 
-/// The permits of one key of a ``KeyedLimiter``: ``TokenBuckets``, or permits that come from elsewhere.
+/// The permits of one key of a ``KeyedLimiter``: ``TokenBuckets``, or permits from a store.
 ///
-/// It only decides, under the lock of the limiter. Moments are nanoseconds of the
+/// The methods run under the lock of the limiter, and only decide. Times are nanoseconds of the
 /// monotonic clock.
 public protocol PermitSource: Sendable {
     /// Takes the permits of a call, if all of them are available.
@@ -67,65 +67,65 @@ public protocol PermitSource: Sendable {
     /// The earliest start of a call behind other calls that need `permits` permits.
     func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64
 
-    /// The time at which the first call in line may start; nil if it is not known yet.
+    /// The earliest start of the first call in line; nil if this is not known yet.
     func turn(of cost: Int) -> Int64?
 
-    /// Gives permits back; a negative number charges permits, even before they are available.
+    /// Returns permits; a negative number charges permits, even before they are available.
     mutating func correct(_ permits: Int, at now: Int64)
 
-    /// Lowers the permits left under one rule.
+    /// Lowers the remaining permits of one rule.
     /// - Returns: Whether other users of the same quota must be notified.
     mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool
 
-    /// Whether news of permits may come soon, so that neither a full line nor a deadline refuses a
-    /// call yet; false by default.
+    /// Whether further permits may come soon, so that no call is refused yet because of a full line
+    /// or a deadline; false by default.
     func mayStartSoon(at now: Int64) -> Bool
 
-    /// Whether work on these permits is under way, so that they must stay; false by default.
+    /// Whether a request for these permits runs, so that this object must stay; false by default.
     var isInUse: Bool { get }
 
-    /// Whether the provider of permits must act for the calls in line, or for permits that no call
+    /// Whether the provider of permits must act for waiting calls, or for permits that no call
     /// needs; false by default.
     ///
-    /// The method is called on the path of each call.
+    /// Each call runs this method.
     func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool
 }
 
 extension PermitSource {
-    /// False.
+    /// The default: false.
     public func mayStartSoon(at now: Int64) -> Bool { false }
-    /// False.
+    /// The default: false.
     public var isInUse: Bool { false }
-    /// False.
+    /// The default: false.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool { false }
 }
 
-/// How many permits the calls in line need.
+/// How many permits the waiting calls need.
 public struct WaitingPermits: Sendable {
-    /// The permits of all calls.
+    /// The permits for all waiting calls.
     public let all: Int
-    /// The permits of the first call; nil if no call waits.
+    /// The permits for the first waiting call; nil if no call waits.
     public let first: Int?
 }
 
-/// The calls in line that are refused after a source has granted no permits.
+/// Which waiting calls are refused after a source has granted no permits.
 public enum LineRefusal: Sendable {
-    /// Calls beyond the length of the line, unless they may start soon.
+    /// The calls beyond the length of the queue, unless they may start soon.
     case excess
-    /// The calls in excess, and also calls whose deadline comes before their permits.
+    /// The excess calls, and the calls whose deadline comes before their permits.
     case late(Duration, isCooling: Bool)
 }
 
 /// The rules of a limit, in nanoseconds.
 struct PermitRates: Sendable, Hashable {
     struct Rate: Sendable, Hashable {
-        /// The time between two permits, which may be a fraction.
+        /// The time between two permits, possibly with a fraction.
         let exact: Double
-        /// The same time in whole nanoseconds, rounded up.
+        /// The time between two permits in whole nanoseconds, rounded up.
         let interval: Int64
         /// The most permits that may be used at once.
         let burst: Int
-        /// How much earlier calls may come than evenly spaced calls.
+        /// How much earlier a call may come than with even spacing.
         let tolerance: Int64
 
         init(_ rule: QuotaRule) {
@@ -135,7 +135,6 @@ struct PermitRates: Sendable, Hashable {
             tolerance = Int64(nanoseconds: Double(interval) * Double(burst - 1))
         }
 
-        /// The time in which a number of permits comes.
         func time(for permits: Int) -> Int64 {
             permits == 1 ? interval : Int64(nanoseconds: (exact * Double(permits)).rounded(.up))
         }
@@ -144,22 +143,20 @@ struct PermitRates: Sendable, Hashable {
     let first: Rate
     let others: [Rate]
 
-    /// Creates the rates of rules; without rules, a rate that lets every call pass.
+    /// Creates the rates of rules; without rules, the rate lets every call pass.
     init(_ rules: [QuotaRule]) {
         let rates = rules.map { Rate($0) }
         first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
         others = Array(rates.dropFirst())
     }
 
-    /// The rates of all rules.
     var all: [Rate] { [first] + others }
 
-    /// The longest time between two permits.
     var interval: Int64 { others.reduce(first.interval) { max($0, $1.interval) } }
 
-    /// The rates in words: the end of a sentence that begins with "lets".
-    /// - Parameter what: What starts, with a blank; empty if that is clear.
-    /// - Returns: The end of the sentence.
+    /// The rates in words, as the end of a sentence that begins with "lets".
+    ///
+    /// `what` is the noun for what starts, with a leading blank, or empty.
     func text(_ what: String) -> String {
         guard others.isEmpty else {
             return "calls start by \(all.count) rules: "
@@ -170,12 +167,12 @@ struct PermitRates: Sendable, Hashable {
     }
 }
 
-/// A bucket for each rule of a limit; a call needs permits of all buckets.
+/// A token bucket for each rule of a limit.
 ///
-/// A bucket stores the time, exact to the nanosecond, at which the next permit is due if calls come
-/// evenly (the generic cell rate algorithm, ITU-T I.371). A call that costs more than a bucket
-/// holds starts when the bucket is full. The calls behind it wait until the rest of its permits has
-/// come.
+/// A call needs permits of every bucket. A bucket stores when the next permit is due if calls come
+/// evenly (the generic cell rate algorithm, ITU-T I.371). The time is exact to the nanosecond. A
+/// call that costs more than a bucket holds starts when the bucket is full. The calls behind it
+/// wait until the missing permits have come.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 
@@ -183,14 +180,13 @@ public struct TokenBuckets: PermitSource {
     private var due: Int64
     private var others: [Int64]
 
-    /// Creates full buckets.
     init(_ rates: PermitRates) {
         self.rates = rates
         due = Self.longAgo
         others = rates.others.map { _ in Self.longAgo }
     }
 
-    /// Creates empty buckets: the next permit comes after one interval.
+    /// Creates empty buckets, whose next permit comes after one interval.
     public init(_ rules: [QuotaRule], emptyAt now: Int64) {
         rates = PermitRates(rules)
         func empty(_ rate: PermitRates.Rate) -> Int64 {
@@ -214,15 +210,15 @@ public struct TokenBuckets: PermitSource {
         max(start(of: cost, behind: permits), now)
     }
 
-    /// When the first call in line may start.
+    /// The earliest start of the first call in line.
     public func turn(of cost: Int) -> Int64? { start(of: cost, behind: 0) }
 
-    /// Gives permits back; a negative number charges permits, even before they are available.
+    /// Returns permits; a negative number charges permits, even before they are available.
     public mutating func correct(_ permits: Int, at now: Int64) {
         if permits > 0 { giveBack(permits) } else { charge(-permits, at: now) }
     }
 
-    /// Lowers the permits left under one rule.
+    /// Lowers the remaining permits of one rule.
     /// - Returns: False, because the quota has no other users.
     @discardableResult
     public mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool {
@@ -267,7 +263,6 @@ public struct TokenBuckets: PermitSource {
         }
     }
 
-    // When the permits of a call are available.
     private static func start(_ due: Int64, _ rate: PermitRates.Rate, _ cost: Int) -> Int64 {
         let start = due - rate.tolerance
         if cost == 1 { return start }
@@ -277,12 +272,11 @@ public struct TokenBuckets: PermitSource {
 }
 
 extension Int64 {
-    /// A number of nanoseconds, clamped to a quarter of the range.
     init(nanoseconds: Double) {
         self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
     }
 
-    /// The sum, clamped to half of the range.
+    /// The sum, limited to half of the range of `Int64`.
     func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other > 0 ? .max / 2 : .min / 2 }

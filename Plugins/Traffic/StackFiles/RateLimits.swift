@@ -61,8 +61,8 @@ extension Registry {
 }
 
 private enum RateLimits {
-    // The settings that must be equal to keep the taken permits. A new rate starts with new
-    // buckets: permits that were taken at a slow rate would hold back calls at a faster rate.
+    // If these settings are equal, the new limit keeps the taken permits. A new rate begins with
+    // new buckets, because permits taken at a slow rate would delay calls at a faster rate.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
         let scope: RateLimit.Scope
@@ -79,7 +79,7 @@ private enum RateLimits {
         let keyField = settings.quotaKeyField()
         let cooldowns = settings.cooldowns(part, keyField)
         let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
-        // The state retains both objects, so that no other object gets their identity.
+        // The state retains both objects, so that no other object can get the same identity.
         let terms = Terms(
             rules: rules, scope: scope, key: key, store: part.map { ObjectIdentifier($0) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
@@ -147,18 +147,17 @@ private enum RateLimits {
     }
 }
 
-/// Shared state that also has limits over all replicas, for the gate `rateLimit`.
+/// Shared state that also makes limits over all replicas, for the gate `rateLimit`.
 ///
-/// The module `TurnpikeSharedStateStackFiles` has one.
+/// The module `TurnpikeSharedStateStackFiles` has such a state.
 public protocol SharedLimits: SharedGates {
-    /// Makes a limit over all replicas.
     func rateLimit(
         _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
         cooldowns: Cooldowns?, meter: (any GateMeter)?
     ) -> any RateLimiting
 }
 
-/// Replaces shared state with a mistake; no state is shared.
+/// Stands in for shared state after a mistake in the file; shares nothing.
 private final class NoSharedLimits: SharedLimits {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
 
@@ -174,7 +173,6 @@ private final class NoSharedLimits: SharedLimits {
 }
 
 extension Settings {
-    // The name of a shared quota.
     fileprivate func quotaName(isShared: Bool) -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }

@@ -2,18 +2,18 @@
 
 import TurnpikeValkey
 
-/// The scripts that a server runs for a ``ValkeyStore``, each in one step.
+/// The scripts that a server runs for a ``ValkeyStore``.
 ///
-/// A key is a hash. Each variant is a field whose name begins with `v`, and an `EntryRecord`. There
-/// may be two more fields. `order` has the variants, the oldest first, if there are several.
-/// `removed` has the time of the last removal by the server's clock, in microseconds; the replica
-/// that made it; and the time of the last removal by another replica. If a response was requested
-/// before another replica's removal, it is not stored. The gate handles its own process's removals,
-/// which the response may have caused.
+/// The server runs each script as one step. Each cache key is a hash. Each variant is a field of
+/// the hash: the name begins with `v`, and the value is an `EntryRecord`. The hash may have two
+/// more fields. If there are several variants, `order` lists their fields, the oldest first.
+/// `removed` has the time of the last removal in microseconds of the server's clock, the replica
+/// that made the removal, and the time of the last removal by another replica. If a response was
+/// requested before another replica's removal, it is not stored. The gate handles the removals of
+/// its own process, because the response itself may have caused such a removal.
 enum StoreScripts {
-    /// How long a removal is remembered.
-    ///
-    /// An exchange that takes longer may store its response.
+    /// How long the server remembers a removal, in milliseconds; an exchange that takes longer may
+    /// store its response in spite of the removal.
     static let removalTime = 60_000
 
     private static let now = """
@@ -37,10 +37,10 @@ enum StoreScripts {
         end
         """
 
-    /// Stores an entry.
+    /// Stores an entry, or returns 0 if the key was removed after the request was sent.
     ///
-    /// Arguments: field, record, time of use, microseconds since the request was sent, most
-    /// variants, most bytes of all variants, replica. Returns 0 if the key was removed since then.
+    /// Arguments: field, record, time of use, microseconds since the request was sent, limit of
+    /// variants, limit of bytes of all variants, replica.
     static let store = ValkeyScript(
         """
         \(now)
@@ -95,7 +95,8 @@ enum StoreScripts {
     ///
     /// Arguments: the microseconds, replica. A key of another type is also removed.
     ///
-    /// The deletion comes first, because a full server then accepts the note as well.
+    /// The script first deletes the entries, because a full server then has memory for the field
+    /// `removed`.
     static let remove = ValkeyScript(
         """
         \(now)
@@ -129,7 +130,8 @@ enum StoreScripts {
         return found
         """)
 
-    /// Removes the entries that have not changed since they were read, and returns their number.
+    /// Removes the entries that have not changed since they were read, and returns how many entries
+    /// it removed.
     ///
     /// Arguments: alternating fields and tails.
     static let drop = ValkeyScript(
@@ -155,10 +157,11 @@ enum StoreScripts {
         return count
         """)
 
-    /// Takes a claim.
+    /// Takes a claim: the right to send the request for a missing response.
     ///
-    /// Arguments: token, milliseconds. Returns -1 if the claim was granted, -2 if none is needed,
-    /// otherwise how long another caller will have it.
+    /// Arguments: token, milliseconds. Returns -1 if the claim was granted, and -2 if no claim is
+    /// needed. For any other answer, returns the milliseconds for which another caller still has
+    /// the claim.
     static let claim = ValkeyScript(
         """
         local holder = redis.call('GET', KEYS[1])
@@ -170,7 +173,7 @@ enum StoreScripts {
 
     /// Ends a claim.
     ///
-    /// Arguments: the token, and the milliseconds in which no caller needs a claim; 0 for none.
+    /// Arguments: the token, and for how many milliseconds no caller needs a claim (0 for none).
     static let release = ValkeyScript(
         """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

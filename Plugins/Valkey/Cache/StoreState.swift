@@ -8,11 +8,10 @@ import TurnpikeSupport
 import TurnpikeValkey
 import TurnpikeSharedState
 
-/// The notes of one replica about a shared store.
+/// The state that one replica keeps about a shared store.
 struct StoreState {
-    /// The last entry that was found under a key.
-    ///
-    /// An equal head need not be read again.
+    /// The last entry that was found under a key; if a later reply has an equal head, the head is
+    /// not parsed again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -28,13 +27,17 @@ struct StoreState {
     var writes = StoreCircuit()
     var isRemoving = false
 
-    // The recently used keys, and those of the period before, so that old keys need no search.
+    // The keys used in the current and in the previous period. Older keys are dropped without a
+    // search.
     private var recent: [CacheKey: Known] = [:]
     private var older: [CacheKey: Known] = [:]
     private var recordBytes = 0
-    // Removals that the server has not confirmed, and the times of their requests.
+    // The removals that the server has not confirmed, with the time at which each removal was
+    // requested.
     private var removals: [CacheKey: MonotonicInstant] = [:]
-    /// The time since which a removal may have been lost; older entries are not served.
+    /// The time at which a removal may have been lost.
+    ///
+    /// Entries stored before this time are not served.
     private(set) var lostRemoval: Date?
 
     private static let maxKnown = 1024
@@ -66,7 +69,6 @@ struct StoreState {
 
     // MARK: Removals
 
-    /// Notes that a key must be removed.
     mutating func addRemoval(_ key: CacheKey, at now: MonotonicInstant, _ date: Date) {
         if removals.count < Self.maxRemovals || removals[key] != nil {
             removals[key] = now
@@ -75,7 +77,7 @@ struct StoreState {
         }
     }
 
-    /// When a removal was requested that the server has not confirmed; nil if there is none.
+    /// The time of a removal that the server has not confirmed; nil if there is none.
     func removal(of key: CacheKey) -> MonotonicInstant? {
         removals.isEmpty ? nil : removals[key]
     }
@@ -84,42 +86,37 @@ struct StoreState {
         removals.first.map { ($0.key, $0.value) }
     }
 
-    /// Notes that the server has removed a key, unless the removal was requested again since.
+    /// Drops an unconfirmed removal, unless the removal was requested again after the given time.
     mutating func endRemoval(_ key: CacheKey, since: MonotonicInstant) {
         if removals[key] == since { removals[key] = nil }
     }
 }
 
-/// The fault of a server.
 enum StoreFault {
-    /// The server is temporarily not asked.
+    /// While the circuit of the store is open, the store sends no command and throws this error.
     static let away = ClientError(
         .connection, "the cache's server cannot be reached; it is temporarily not asked")
 
-    /// Whether an error concerns only one key, not the server.
     static func isOfOneKey(_ error: any Error) -> Bool {
         (error as? ClientError)?.message.contains("WRONGTYPE") ?? false
     }
 }
 
-/// The names of a cache key and of variants on a server.
+/// The names that a cache key and its variants have on a server.
 struct StoreKey: Sendable {
-    /// The name of the hash with the entries.
-    ///
-    /// The digest of the key is the hash tag, also of the claim.
+    /// The name of the hash that has the entries; the braces around the digest make it the hash tag
+    /// of the entries and of the claim.
     let name: String
-    /// Finds all entries of the key.
     let lookUp: ValkeyCommand
 
     /// The name of the claim for fetching a missing response.
     var claim: String { name + ":claim" }
 
-    /// The first byte of each variant's field.
     static let variantMark = UInt8(ascii: "v")
 
     init(_ key: CacheKey, prefix: String) {
         var hash = SHA256()
-        // Each part has its length before it, so that two keys never have the same bytes.
+        // The length comes before each part, so that two keys never have the same bytes.
         for part in [key.method.rawValue, key.url, key.partition.map { "-" + $0 } ?? ""] {
             hash.update(Data("\(part.utf8.count):\(part)".utf8))
         }
@@ -127,7 +124,7 @@ struct StoreKey: Sendable {
         lookUp = ValkeyCommand("HGETALL", name, key: name)
     }
 
-    /// The field of a variant, short enough for `Data` to need no memory of its own.
+    /// The name of a variant's field, short enough for `Data` to store it without an allocation.
     static func field(_ variant: Variant) -> Data {
         if variant.fields.isEmpty { return Data("v".utf8) }
         var hash = SHA256()

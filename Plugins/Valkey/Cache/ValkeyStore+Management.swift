@@ -38,7 +38,6 @@ extension ValkeyStore {
         let record: EntryRecord
     }
 
-    // Visits the entries of each key, some keys at a time.
     private func visit<Value: Sendable>(
         _ visit: @escaping @Sendable (String, [Found]) async throws -> Value
     ) async throws -> [Value] {
@@ -98,7 +97,7 @@ extension ValkeyStore {
         )
     }
 
-    // A pattern for the names of entries. A character with a special meaning becomes a wildcard.
+    // A pattern for the names of all keys. A character with a special meaning becomes a wildcard.
     private var pattern: String {
         String(options.prefix.map { "*?[]\\^".contains($0) ? "?" : $0 })
             + ":{\(String(repeating: "?", count: 32))}"

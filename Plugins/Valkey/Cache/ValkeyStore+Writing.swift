@@ -17,7 +17,6 @@ extension ValkeyStore {
         return ValkeyWriter(self, response, maxBytes: options.maxEntryBytes)
     }
 
-    /// Stores an entry whose head arrived at a time.
     fileprivate func store(
         _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
     ) async throws {
@@ -28,8 +27,8 @@ extension ValkeyStore {
         let now = timeSource.now
         guard let (names, removal) = admitWrite(response.key) else { throw StoreFault.away }
         let exchange = max(response.responseTime.timeIntervalSince(response.requestTime), 0)
-        // The server counts back from the arrival of the command. A command may still be sent after
-        // its caller has stopped waiting, until its connection is closed.
+        // The server subtracts the age from the time at which the command arrives. A command may
+        // still be sent after its caller has stopped waiting.
         let age = begun.duration(to: now) + .seconds(min(exchange, 1e6)) + latestArrival
         try await recorded(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
@@ -43,8 +42,8 @@ extension ValkeyStore {
         }
     }
 
-    // The longest time for which a connection without replies stays open. It depends on the limit
-    // of its oldest command, which may be of this store or of shared state.
+    // The longest time for which a connection without replies stays open. The time depends on the
+    // limit of the oldest command, which may belong to this store or to shared state.
     private var latestArrival: Duration {
         max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
@@ -77,13 +76,12 @@ extension ValkeyStore {
     }
 }
 
-/// Collects the content of one response, and sends it in one command.
 private final class ValkeyWriter: CacheWriter {
     private let store: ValkeyStore
     private let response: StoredResponse
     private let maxBytes: Int
     private let begun: MonotonicInstant
-    // nil if the content is too large, was committed, or was abandoned.
+    // Nil if the content is too large, was committed, or was abandoned.
     private let content = Mutex<Data?>(Data())
 
     init(_ store: ValkeyStore, _ response: StoredResponse, maxBytes: Int) {
@@ -105,7 +103,6 @@ private final class ValkeyWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it would have replaced is out of date.
         guard let data else { return try await store.remove(response.key) }
         try await store.store(response, data, since: begun)
     }
@@ -114,10 +111,11 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // After a response was not stored, calls do not wait for one another during this time.
+    // For this time after a response was not stored, calls for the same key do not wait for one
+    // another.
     private static let openTime = Duration.seconds(10)
 
-    /// Claims the request for a missing response.
+    /// Takes the right to send the request for a missing response.
     public func claim(_ key: CacheKey) async throws -> CacheClaim {
         guard let time = options.fleetLock else { return .unneeded }
         guard let (names, _) = admitWrite(key) else { return .unneeded }

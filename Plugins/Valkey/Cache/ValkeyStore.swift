@@ -16,13 +16,14 @@ public import TurnpikeValkey
 /// let cache = Cache(store, partition: "catalog as deploy-bot")
 /// ```
 ///
-/// A hit costs one command. A server that is slow, unreachable, full or read-only counts as a miss:
-/// each operation of a call has ``Options/timeLimit``. After failures in a row, the server is not
-/// asked for a while (``/TurnpikeSharedState/StoreCircuit``). The server removes entries by time.
+/// A hit costs one command. If a server is slow, unreachable, full or read-only, a look-up is a
+/// miss. Each operation of a call has ``Options/timeLimit``. After several failures in a row, the
+/// store does not ask the server for a while (``/TurnpikeSharedState/StoreCircuit``). The server
+/// removes entries by time.
 ///
 /// Anyone who can read the server's keys can read the stored responses, including those for single
-/// users. Anyone who can write there decides what callers get. <doc:TurnpikeValkeyCache> explains
-/// this, the form of the entries, and the guarantees while the server is unreachable.
+/// users. Anyone who can write these keys decides what callers get. <doc:TurnpikeValkeyCache>
+/// describes access, the form of the entries, and the guarantees while the server is unreachable.
 public final class ValkeyStore: CacheStore {
     let server: ValkeyServer
     let options: Options
@@ -33,11 +34,10 @@ public final class ValkeyStore: CacheStore {
 
     /// The most variants of one key.
     ///
-    /// Above this number, the oldest one is removed.
+    /// If there are more, the server removes the oldest variant. Above this number, the oldest one
+    /// is removed.
     static let maxVariants = 16
-    /// The longest time for an operation that no call waits for: lists and purges.
     static let managementLimit = Duration.seconds(5)
-    /// The longest time for which any response is kept.
     static let longestTime = Duration.seconds(30 * 86_400)
 
     /// Creates a store.
@@ -86,7 +86,7 @@ public final class ValkeyStore: CacheStore {
             }
         }
         if let removal {
-            // An entry that may still be there is out of date.
+            // The server may still have an outdated entry, whose removal is unconfirmed.
             try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
@@ -108,7 +108,7 @@ public final class ValkeyStore: CacheStore {
                 case .bytes(let bytes) = values[index],
                 let record = EntryRecord.read(bytes, knowing: known.record)
             else { continue }
-            // The entry may belong to another key, or be older than a lost removal.
+            // The entry may belong to another key, or may be older than a lost removal.
             guard record == known.record || record.response.key == key,
                 lost.map({ record.response.responseTime > $0 }) ?? true, isMatch(record.response)
             else { continue }
@@ -132,7 +132,7 @@ public final class ValkeyStore: CacheStore {
         do { result = .success(try await operation()) } catch { result = .failure(error) }
         var hasAnswered = true
         if case .failure(let error) = result {
-            // A cancellation says nothing about the server.
+            // A cancellation does not tell whether the server answers.
             if error is CancellationError { throw error }
             hasAnswered = StoreFault.isOfOneKey(error)
         }
@@ -144,13 +144,13 @@ public final class ValkeyStore: CacheStore {
             state.isRemoving = true
             return true
         }
-        // The task ends with the removals, or with the first one that fails.
+        // The task ends when all removals are confirmed, or when one fails.
         if removes { _ = Task.apart { await self.removeLate() } }
         return try result.get()
     }
 
-    /// Returns the names of a key to write, and the time of an unconfirmed removal of it; nil if the
-    /// server is temporarily not asked.
+    /// The names of a key for a write, and the time of the key's unconfirmed removal; nil while the
+    /// store does not ask the server.
     func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
         let now = timeSource.now
         return state.withLock { state in
@@ -163,8 +163,8 @@ public final class ValkeyStore: CacheStore {
 
     /// Removes all entries under a key.
     ///
-    /// If the server does not confirm it, this replica does not serve these entries any more, and
-    /// tries again when the server is reachable.
+    /// If the server does not confirm the removal, this replica no longer serves these entries, and
+    /// repeats the removal when the server is reachable.
     public func remove(_ key: CacheKey) async throws {
         let now = timeSource.now
         let isAdmitted = state.withLock { state in
@@ -196,7 +196,7 @@ public final class ValkeyStore: CacheStore {
         state.withLock { $0.isRemoving = false }
     }
 
-    /// Removes entries that could not be removed before.
+    /// Repeats the removals that the server has not confirmed.
     public func flush() async {
         let isMine = state.withLock { state in
             defer { state.isRemoving = true }
@@ -219,8 +219,8 @@ extension ValkeyStore {
     public struct Options: Sendable {
         /// The prefix of all keys.
         ///
-        /// Replicas share their entries if they have the same prefix and
-        /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition.
+        /// Replicas share their entries if they have the same prefix and the same partition
+        /// (``/TurnpikeCache/Cache/init(_:partition:options:meter:)``).
         public var prefix = "turnpike:cache"
 
         /// The longest time for one operation of a call.
@@ -228,18 +228,18 @@ extension ValkeyStore {
 
         /// The most bytes of all variants of a URL together, including heads.
         ///
-        /// All variants are sent together. Larger content is not stored. A new variant may remove
-        /// the oldest.
+        /// Larger content is not stored. A new variant may remove the oldest.
         public var maxEntryBytes = 1 << 20
 
         /// How long a stale response is kept if it can be validated.
         public var staleTime: Duration = .seconds(86_400)
 
-        /// The longest time for which a miss waits for another replica's request for the same
-        /// response, so that the fleet sends only one request; nil for no wait.
+        /// The longest time for which a miss waits while another replica requests the same
+        /// response; nil for no wait.
         ///
-        /// A claim also ends after this time if its owner has stopped. If a response is not stored,
-        /// waiting callers, and all callers of the next ten seconds, send their own requests.
+        /// So all replicas together send one request. If the replica that sends the request has
+        /// stopped, the wait also ends after this time. If a response is not stored, the waiting
+        /// callers send their own requests. So do all callers of the next ten seconds.
         public var fleetLock: Duration?
 
         /// Creates the default options.

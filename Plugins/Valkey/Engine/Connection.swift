@@ -3,31 +3,30 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// One connection to a node, from the look-up of its host to its end.
 // SAFETY: used only inside the engine's lock. `channel` and `fd` are constant once it is connected.
 final class Connection: @unchecked Sendable {
     let node: Node
     let address: NodeAddress
-    /// Whether the server was ready before, so that the URL has the right scheme.
+    /// Whether a server was ready at this address earlier, so that the scheme of the URL is right.
     let isKnown: Bool
     var life = ConnectionStateMachine()
 
-    /// When connecting and greeting must have ended, and when the current address counts as failed.
+    /// The deadline for connecting and greeting, and the time at which the current address counts
+    /// as failed.
     let deadline: Int64
     var addressDeadline = Int64.max
     /// The addresses of the host that were not tried yet.
     var candidates: ArraySlice<tpv_address> = []
     private(set) var fd: Int32 = -1
     var channel: Channel?
-    /// The first commands of the connection that have no reply yet.
+    /// The first commands of the connection that still wait for a reply.
     var greeting: ArraySlice<GreetingStep> = []
 
-    /// A lower bound of the deadlines of waiting callers.
+    /// No waiting caller has an earlier deadline than this time.
     var nextDeadline = Int64.max
     private(set) var output: [UInt8] = []
-    /// Bytes that were taken from the output and not sent; empty while a thread writes.
+    /// The bytes that were taken from the output but not sent; empty while a thread writes.
     private var rest = Writing.Rest()
-    /// Bytes that were not passed to the system.
     private(set) var unsentBytes = 0
     var gathering = Gathering()
 
@@ -38,7 +37,8 @@ final class Connection: @unchecked Sendable {
         isKnown = node.knownAddress == address
     }
 
-    /// Begins to connect to the next address of the host, if one is left.
+    /// Begins to connect to the next address of the host; returns false if there is no next
+    /// address.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {
@@ -60,7 +60,6 @@ final class Connection: @unchecked Sendable {
         unsentBytes += bytes.count
     }
 
-    /// Takes the output, for the thread that writes.
     func takeOutput(at now: Int64) -> Writing {
         if rest.isEmpty {
             gathering.sent(at: now)
@@ -71,14 +70,14 @@ final class Connection: @unchecked Sendable {
         return Writing(connection: self, rest: taken)
     }
 
-    /// Takes back the unsent bytes, and the memory of the sent bytes.
+    /// Takes the unsent bytes back from the writing thread, and reuses the memory of the sent
+    /// bytes.
     func putBack(_ rest: inout Writing.Rest, sent count: Int) {
         unsentBytes -= count
         swap(&self.rest, &rest)
     }
 }
 
-/// Bytes that one thread sends, outside of the lock.
 struct Writing {
     struct Rest {
         var bytes: [UInt8] = []
@@ -86,11 +85,10 @@ struct Writing {
 
         var isEmpty: Bool { place >= bytes.count }
 
-        /// Notes that bytes were sent.
         mutating func drop(_ count: Int) {
             place += count
             if !isEmpty { return }
-            // The buffer is kept for the next command only if it is small.
+            // The memory is reused for the next command only if it is small.
             bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 18)
             place = 0
         }
@@ -104,8 +102,8 @@ struct Writing {
 ///
 /// Only the engine's thread reads from it.
 ///
-/// Only one thread at a time writes. With TLS, that is the engine's thread, because OpenSSL works
-/// on one.
+/// Only one thread at a time writes. With TLS, this is the engine's thread, because OpenSSL works
+/// on one thread.
 final class Channel {
     let reader: ReplyReader
     let tls: TLSChannel?

@@ -1,43 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a connection to a node: its state, and how each event changes the state.
+/// The states of a connection to a node, and how each event changes the state.
 ///
 /// This file does not use sockets and has no side effects. ``ValkeyEngine`` creates the events, and
-/// carries out the action that ``handle(_:)`` returns. The engine does both inside its lock, but
-/// writes and reads outside of the lock.
+/// performs the action that ``handle(_:)`` returns. The engine creates events and starts actions
+/// inside its lock, but reads and writes sockets outside of the lock.
 ///
 ///     resolving ── hostFound ──▶ connecting ── connected ──▶ securing ── secured ──▶ greeting
 ///      ── greeted ──▶ ready ── closed ──▶ ended
 ///
 /// Without TLS, `connected` leads to `greeting`. `closed` leads from any state to `ended`. If a
-/// thread is writing, `closing` comes before: the descriptor stays open for that thread.
+/// thread is writing when the connection closes, the state `closing` comes before `ended`. The
+/// descriptor stays open for the writing thread.
 struct ConnectionStateMachine {
     enum State: Equatable {
-        /// The host is being looked up.
         case resolving
-        /// The connection tries an address of the host.
         case connecting
-        /// The TLS handshake is in progress.
+        /// The TLS handshake is running.
         case securing(wantsWrite: Bool)
-        /// The first commands have no replies yet.
         case greeting(Output)
-        /// The connection accepts commands of callers.
+        /// The first commands have their replies, so the connection accepts commands of callers.
         case ready(Output)
-        /// The connection was closed while a thread was writing.
+        /// The connection was closed while a thread was writing, so the descriptor is still open.
         case closing
-        /// The connection is over.
         case ended
     }
 
-    /// The thread that sends the output.
     enum Output: Equatable {
-        /// No thread yet.
         case idle
-        /// One thread is writing.
         case writing
-        /// The engine's thread, when the socket accepts bytes.
+        /// The engine's thread sends the rest when the socket accepts bytes again.
         case blocked
-        /// No thread any more, because writing has failed. Bytes that came before are still read.
+        /// Writing has failed, so no thread sends any more.
+        ///
+        /// Bytes that have arrived are still read.
         case broken
     }
 
@@ -48,73 +44,56 @@ struct ConnectionStateMachine {
         case connected(isSecure: Bool)
         case handshakeWaits(toWrite: Bool)
         case secured
-        /// All replies to the first commands are good.
         case greeted
-        /// A command of a caller, or of the engine, was added to the output.
         case submitted(PendingCommand)
-        /// The output can be sent, by the caller or by the engine's thread.
         case outputReady(byCaller: Bool)
-        /// The socket accepts bytes, or is connected.
+        /// The socket accepts bytes, or has just connected.
         case writable
-        /// The socket has bytes, or is at its end.
+        /// The socket has bytes to read, or the peer has closed it.
         case readable
         case wrote(Rest)
         case writeFailed
-        /// A reply was read.
         case replied
-        /// The connection is lost, too late, or not needed any more.
+        /// The connection is lost, has passed its deadline, or is not needed any more.
         case closed
     }
 
-    /// The state of the output after a write.
     enum Rest: Equatable {
         case nothing
-        /// All bytes were sent, and more were added meanwhile.
+        /// All bytes were sent, but callers have added more.
         case more
         /// The socket accepts no more bytes for now.
         case part
     }
 
-    /// The action to carry out.
     enum Action {
         case none
-        /// Try the next address of the host.
         case connect
         /// Ask the socket whether it is connected.
         case check
         case handshake
-        /// Put the first commands into the output.
         case greet
-        /// Take the bytes of the output, and write them to the socket.
         case write
-        /// Let the engine's thread wait until the socket accepts bytes.
         case poll
         case read
-        /// The reply is for one of the first commands.
         case takeGreeting
-        /// The reply is for this command.
         case answer(PendingCommand)
-        /// The reply is for no command, so the connection must be closed.
+        /// No command waits for the reply, so the connection must be closed.
         case refuse
-        /// End both directions. The descriptor stays open.
+        /// Shut down both directions of the socket; the descriptor stays open.
         case shutDown
-        /// Fail these commands. Close the descriptor if no thread writes; otherwise shut it down.
+        /// Fail these commands; if no thread writes, close the descriptor, otherwise shut it down.
         case close(failed: PendingQueue, isFree: Bool)
-        /// Close the descriptor that `close` has left open.
+        /// Close the descriptor, which `close` has left open for the writing thread.
         case release
     }
 
     private(set) var state = State.resolving
-    /// Commands without a reply, in order.
     private(set) var pending = PendingQueue()
 
-    /// Whether the connection accepts commands of callers.
     var isReady: Bool { if case .ready = state { true } else { false } }
-    /// Whether the connection was closed.
     var isOver: Bool { state == .closing || state == .ended }
-    /// Whether the output waits for a thread to write it.
     var isIdle: Bool { state == .ready(.idle) }
-    /// Whether the engine's thread waits until the socket accepts bytes.
     var wantsWrite: Bool {
         switch state {
         case .connecting, .securing(wantsWrite: true), .greeting(.blocked), .ready(.blocked): true
@@ -122,9 +101,8 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Moves to the next state, and returns the action to carry out.
-    ///
-    /// An event that has no meaning in the current state changes nothing.
+    /// Moves to the next state, and returns the action to perform; an event without a meaning in
+    /// the current state changes nothing.
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {
         case (.ended, _): return .none
@@ -170,9 +148,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Releases the callers that fulfil a condition.
-    ///
-    /// The replies to their commands are dropped.
+    /// Forgets the callers that fulfil a condition; the replies to their commands are dropped.
     mutating func release(_ condition: (PendingReply) -> Bool) { pending.release(condition) }
 
     private mutating func close() -> Action {
@@ -188,24 +164,19 @@ struct ConnectionStateMachine {
     }
 }
 
-/// A command that was written to a connection and has no reply yet.
 struct PendingCommand {
     enum Kind {
         case command
-        /// The `OK` of `ASKING`.
         case asking
-        /// The slots of the cluster.
         case slots
     }
 
     var kind: Kind
-    /// The caller that waits; nil if no caller waits any more.
     var reply: PendingReply?
-    /// When the connection is closed if there is no reply.
+    /// If there is no reply at this time, the connection is closed.
     var stallsAt: Int64
 }
 
-/// Commands in the order of their replies.
 struct PendingQueue {
     private var commands: [PendingCommand?] = []
     private var head = 0

@@ -2,39 +2,28 @@
 
 import TurnpikeCore
 
-/// A command that waits for a connection.
 struct QueuedCommand {
     let bytes: [UInt8]
     let pending: PendingReply
     let route: Route
 }
 
-/// A server, or the primary among several servers.
 // SAFETY: used only inside the engine's lock.
 final class Node: @unchecked Sendable {
-    /// The possible addresses.
-    ///
-    /// The first few come from the URL; a replica may add more.
+    /// The possible addresses: first those of the URL, and then those that replicas have named.
     var addresses: [NodeAddress]
     let given: Int
-    /// The index of the address that is used, or tried next.
     var index = 0
-    /// The connections that were begun and are not closed.
     var connections: [Connection] = []
-    /// The address of the server that was ready last.
     var knownAddress: NodeAddress?
     var line: [QueuedCommand] = []
 
-    /// The error of the last attempt to connect; nil if no attempt has failed since.
     var fault: ClientError?
-    /// Attempts in a row that have failed, and addresses tried since the last pause.
+    /// The number of failed attempts in a row, and of addresses tried since the last pause.
     var failures = 0
     var tried = 0
-    /// No attempt is made before this time.
     var retryAt = Int64.min
-    /// The time of the last command for the node.
     var wantedAt = Int64.min
-    /// Whether the cluster does not list the node any more.
     var isRetired = false
 
     private static let extraLimit = 8
@@ -48,13 +37,12 @@ final class Node: @unchecked Sendable {
     var isConnected: Bool { connections.contains { $0.life.isReady } }
     var isTrying: Bool { connections.contains { !$0.life.isReady } }
 
-    /// The connection on which a new command waits for the fewest others.
+    /// The connection with the fewest commands ahead of a new command.
     var bestConnection: Connection? {
         if connections.count == 1 { return connections[0].life.isReady ? connections[0] : nil }
         return connections.filter(\.life.isReady).leastBusy
     }
 
-    /// Notes that a connection is ready.
     func succeed(at address: NodeAddress) {
         knownAddress = address
         fault = nil
@@ -63,14 +51,12 @@ final class Node: @unchecked Sendable {
         retryAt = .min
     }
 
-    /// Moves on to the next address, unless another connection has already done so.
     func advance(from address: NodeAddress) {
         guard self.address == address else { return }
         tried += 1
         index = (index + 1) % addresses.count
     }
 
-    /// Adds the addresses of other nodes of a cluster, because any node can be asked for the slots.
     func learn(_ found: [NodeAddress]) {
         let current = address
         var list = Array(addresses.prefix(given))
@@ -82,7 +68,7 @@ final class Node: @unchecked Sendable {
         index = list.firstIndex(of: current) ?? 0
     }
 
-    /// Moves on to the address that a replica has named.
+    /// Continues with the address of the primary that a replica has named.
     func follow(_ address: NodeAddress, from replica: NodeAddress) {
         guard self.address == replica else { return }
         tried += 1
@@ -97,6 +83,5 @@ final class Node: @unchecked Sendable {
 }
 
 extension Sequence where Element == Connection {
-    /// The connection with the fewest commands without a reply.
     var leastBusy: Connection? { self.min { $0.life.pending.count < $1.life.pending.count } }
 }

@@ -3,7 +3,6 @@
 import Foundation
 import TurnpikeSupport
 
-/// A caller that waits for a reply.
 // SAFETY: `server` and `state` are used inside the engine's lock. The task that sets `over` writes
 // the result, once. After its resumption, the caller takes the result and reads `server`.
 @safe final class PendingReply: @unchecked Sendable {
@@ -14,10 +13,10 @@ import TurnpikeSupport
         case over
     }
 
-    /// When the caller gets an error instead of a reply, by the poller's clock.
+    /// When the caller gets an error instead of a reply, in nanoseconds of the poller's clock.
     let deadline: Int64
     let limit: Duration
-    /// The node that answered, for redirects and messages.
+    /// The node that answered; redirects and messages need its address.
     var server: NodeAddress?
     private var state = unsafe State.idle
     private var result: Result<ValkeyValue, any Error>?
@@ -27,18 +26,15 @@ import TurnpikeSupport
         self.deadline = deadline ?? Poller.now.addingClamped(limit.wholeNanoseconds)
     }
 
-    /// Whether there is a result.
     var isOver: Bool { if case .over = unsafe state { true } else { false } }
 
-    /// Notes the waiting caller.
-    ///
-    /// A caller is resumed only after this.
+    /// Stores the continuation of the waiting caller; a caller is resumed only after this call.
     func wait(with continuation: UnsafeContinuation<Void, Never>) {
         unsafe state = unsafe .waits(continuation)
     }
 
-    /// Sets the result, unless there is one already.
-    /// - Returns: The continuation, only once, for the task that resumes it.
+    /// Sets the result, if there is none yet; returns the continuation for the one task that
+    /// resumes it.
     func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
         let before = unsafe state
         if case .over = unsafe before { return nil }
@@ -48,14 +44,14 @@ import TurnpikeSupport
         return unsafe continuation
     }
 
-    /// Moves the result out, for the caller after its resumption.
+    /// Moves the result out; only the resumed caller calls this.
     func takeResult() throws -> ValkeyValue {
         guard let result = result.take() else { throw CancellationError() }
         return try result.get()
     }
 }
 
-/// Callers that have a result and are resumed when the lock is free.
+/// Callers whose result is set, and who are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so no other code resumes it.
 @safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]
@@ -68,21 +64,18 @@ import TurnpikeSupport
         if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
-    /// Resumes all callers, and keeps the memory.
     mutating func resume() {
         for index in unsafe list.indices { unsafe list[index].resume() }
         unsafe list.removeAll(keepingCapacity: true)
     }
 }
 
-/// The node that gets a command.
 enum Route: Sendable {
     /// The primary, or any node of a cluster.
     case any
     /// The node that has the slot of a key, if the server is a cluster.
     case key(Data)
-    /// The node that another node has named in a redirect.
     case node(NodeAddress)
-    /// The same, but the node does not have the slot yet.
+    /// The node that an `ASK` redirect named, and that does not have the slot yet.
     case asking(NodeAddress)
 }

@@ -8,14 +8,14 @@ import TurnpikeCore
 /// A reader that has thrown an error must not be used any more.
 final class ReplyReader {
     private let limits: ReplyLimits
-    // The part of a line that came without its end.
+    // The beginning of a line whose end has not arrived.
     private var line: [UInt8] = []
-    // The part of a bulk string that came without its end, and the number of bytes that it misses,
-    // with the line end.
+    // The beginning of a bulk string whose end has not arrived, and the number of missing bytes,
+    // including the line end.
     private var content: (part: Data, missing: Int)?
-    // The arrays whose elements are being read, and how many each misses.
+    // The arrays whose elements are being read, with the number of elements that each array still
+    // lacks.
     private var arrays: [(values: [ValkeyValue], missing: Int)] = []
-    // The values and the bytes of the current reply.
     private var count = 0
     private var size = 0
 
@@ -25,8 +25,6 @@ final class ReplyReader {
 
     init(_ limits: ReplyLimits) { self.limits = limits }
 
-    /// Reads bytes, and passes on each complete reply.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
     func read(_ bytes: ArraySlice<UInt8>, _ body: (ValkeyValue) -> Void) throws {
         var rest = bytes
         while !rest.isEmpty {
@@ -35,8 +33,7 @@ final class ReplyReader {
         }
     }
 
-    // Takes a line, or the beginning of one.
-    // - Returns: Its value, if it is complete.
+    // Takes a line, or the beginning of a line; returns the value of a complete line.
     private func nextLine(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         let type = line.first ?? rest[rest.startIndex]
         guard "+-:$*".utf8.contains(type) else { throw fault("a value has an unknown type") }
@@ -57,7 +54,7 @@ final class ReplyReader {
         return try value(type, line[1..<(line.count - 2)], &rest)
     }
 
-    // - Returns: Nil for the head of a value whose content or elements follow.
+    // - Returns: Nil if the bytes are the head of a value, whose content or elements follow.
     private func value(
         _ type: UInt8, _ text: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
     ) throws -> ValkeyValue? {
@@ -88,19 +85,17 @@ final class ReplyReader {
         if arrays.count >= limits.maxDepth { throw fault("a reply has too many levels of arrays") }
         count += 1
         arrays.append(([], length))
-        // The server may announce more elements than it sends.
+        // Only 64 elements are reserved, because a server may announce more elements than it sends.
         arrays[arrays.count - 1].values.reserveCapacity(min(length, 64))
         return nil
     }
 
-    // Takes bytes of a bulk string.
-    // - Returns: The string, if it is complete.
+    // Takes bytes of a bulk string; returns the string when it is complete.
     private func restOfContent(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         guard var (part, missing) = content.take() else { return nil }
         let new = rest.prefix(missing)
         rest = rest[new.endIndex...]
         missing -= new.count
-        // Most strings come in one piece, and need one copy.
         if part.isEmpty { part = Data(new) } else { part += new }
         if missing > 0 {
             content = (part, missing)
@@ -135,10 +130,8 @@ final class ReplyReader {
     private func fault(_ text: String) -> ClientError { ClientError(.protocol, text) }
 }
 
-/// The limits on one reply.
 struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20
-    /// The most levels of arrays.
     var maxDepth = 7
 }

@@ -2,25 +2,21 @@
 
 import Foundation
 
-/// The slots of each node of a cluster.
 struct SlotTable {
     private(set) var nodes: [NodeAddress] = []
     private var owners = [UInt16](repeating: .max, count: KeySlot.count)
 
-    /// The most connected nodes, and the most that are connected before a command needs them.
+    /// The most nodes that are connected, or that are connected before a command needs them.
     static let nodeLimit = 512
     static let earlyLimit = 16
 
     /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
-    /// Reads the reply of `CLUSTER SLOTS`.
+    /// Reads the reply of `CLUSTER SLOTS`; nil if the reply has another form.
     ///
-    /// Invalid entries are skipped.
-    ///
-    /// Reading runs under the engine's lock, so its cost is limited: each slot is in at most one
-    /// range.
-    /// - Returns: Nil if the reply has another form.
+    /// Invalid entries are skipped. Reading runs under the engine's lock, so each slot is in at
+    /// most one range.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }
         var left = KeySlot.count
@@ -65,11 +61,11 @@ struct SlotTable {
     }
 }
 
-/// The slot of a key in a cluster.
 enum KeySlot {
     static let count = 16_384
 
-    /// Returns the slot of a key: of the text between its first braces, if that is not empty.
+    /// Returns the slot of a key; if the text between the key's first braces is not empty, this
+    /// text alone decides.
     static func of(_ key: Data) -> Int {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")) else { return crc(key) }
         let rest = key[key.index(after: open)...]
@@ -93,11 +89,9 @@ enum KeySlot {
     }
 }
 
-/// The redirect of a node of a cluster, for a command that belongs to another node.
 enum ClusterRedirect: Equatable {
-    /// The slot has moved.
     case moved(slot: Int, to: NodeAddress)
-    /// The slot is being moved. The command must be sent to that node once.
+    /// The slot is being moved; only this one command must be sent to the other node.
     case ask(NodeAddress)
 
     /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`.

@@ -3,17 +3,15 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// The certificates that a client trusts. All TLS connections of the client share them.
 // SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
-    // The library is loaded once.
     private static let fault = load(nil)
 
-    /// - Parameters:
-    ///   - authorities: A file of certificates; nil for the system's certificates.
-    ///   - file: The library, for tests.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL.
+    /// Loads the certificates of a file, or those of the system.
+    ///
+    /// Throws ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL. Tests load another
+    /// library.
     init(authorities: String?, loading file: String? = nil) throws {
         if let reason = file.map(Self.load) ?? Self.fault {
             throw ClientError(
@@ -33,7 +31,7 @@ import TurnpikeCore
 
     deinit { unsafe tpv_tls_context_free(pointer) }
 
-    /// - Returns: Why the library cannot be used, or nil.
+    /// - Returns: The reason why the library cannot be used, or nil.
     private static func load(_ file: String?) -> String? {
         unsafe tpv_tls_load(file).map { unsafe String(cString: $0) }
     }
@@ -43,7 +41,6 @@ import TurnpikeCore
     }
 }
 
-/// One TLS connection.
 // SAFETY: the pointer is valid until `deinit`. Not `Sendable`: only the engine's thread uses it.
 @safe final class TLSChannel {
     enum Progress { case done, wantsRead, wantsWrite, failed(String) }

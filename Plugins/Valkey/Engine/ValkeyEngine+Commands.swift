@@ -7,8 +7,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Sends a command, and waits for its reply.
-    /// - Returns: The reply, which may be an error of the server.
+    /// Sends a command, and waits for the reply, which may be an error of the server.
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {
@@ -31,7 +30,7 @@ extension ValkeyEngine {
         return try pending.takeResult()
     }
 
-    /// - Returns: False if there is a result already, so that the caller must not wait.
+    /// - Returns: False if there is a result already. The caller must then not wait.
     private func submit(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
@@ -53,14 +52,15 @@ extension ValkeyEngine {
         return waits
     }
 
-    /// - Returns: The bytes that the caller must write.
+    /// - Returns: The bytes that the caller must write to the socket; nil if another thread writes.
     private func place(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply, _ state: inout State
     ) throws -> Writing? {
         if state.ending != .none { throw Self.isShutDown }
         try checkRoom(for: bytes.count, state)
         let node = state.node(for: route)
-        // Read inside the lock: before, a connection may have failed or the limit ended.
+        // The clock is read inside the lock, because the wait for the lock may have passed the
+        // limit.
         let now = Poller.now
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
@@ -79,7 +79,7 @@ extension ValkeyEngine {
         _ pending: PendingReply, on connection: Connection, _ now: Int64, _ state: inout State
     ) -> Writing? {
         if poller.isTurn {
-            // The thread checks its alarm before it waits, and then writes the rest.
+            // Before the engine's thread waits, it reads its alarm and writes what is left.
             state.hasOwn = true
             let (bytes, underWay) = (connection.output.count, connection.life.pending.count)
             guard connection.gathering.isPiece(bytes, of: underWay) else { return nil }
@@ -108,7 +108,6 @@ extension ValkeyEngine {
         }
     }
 
-    /// Adds a command to the output of a connection.
     func append(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         to connection: Connection, _ now: Int64, _ state: inout State
@@ -151,7 +150,6 @@ extension ValkeyEngine {
 
     // MARK: Writing
 
-    /// Whether the output of a connection waits for more commands.
     private func holds(_ connection: Connection, at now: Int64, _ state: inout State) -> Bool {
         let (gathering, underWay) = (connection.gathering, connection.life.pending.count)
         guard gathering.holds(connection.output.count, of: underWay, at: now) else { return false }
@@ -159,13 +157,12 @@ extension ValkeyEngine {
         return true
     }
 
-    /// Makes the caller the writing thread, if no thread is writing.
     func beginWrite(_ connection: Connection, _ now: Int64) -> Writing? {
         guard case .write = connection.life.handle(.outputReady(byCaller: true)) else { return nil }
         return connection.takeOutput(at: now)
     }
 
-    /// Leaves the output of a connection to the engine's thread, which sends it when it polls.
+    /// Leaves the output of a connection to the engine's thread, which sends it in its next turn.
     func leave(_ connection: Connection, _ state: inout State) {
         guard !connection.output.isEmpty,
             case .poll = connection.life.handle(.outputReady(byCaller: false))
@@ -173,7 +170,6 @@ extension ValkeyEngine {
         state.wake()
     }
 
-    /// Sends the output, and what other callers add meanwhile.
     func write(_ writing: Writing) {
         let (connection, channel) = (writing.connection, writing.connection.channel)
         var rest = writing.rest
@@ -184,7 +180,7 @@ extension ValkeyEngine {
         }
     }
 
-    /// - Returns: Whether there is more to write. If so, it is in `rest`.
+    /// - Returns: Whether there is more to write. If so, `rest` has the bytes.
     private func wrote(
         _ count: Int64, _ rest: inout Writing.Rest, _ connection: Connection, _ state: inout State
     ) -> Bool {
@@ -207,7 +203,8 @@ extension ValkeyEngine {
             rest = connection.takeOutput(at: now).rest
             return true
         case .poll: state.wake()
-        // The thread notices this too, and reads the bytes that came before.
+        // The engine's thread notices the shutdown too, and first reads the bytes that have
+        // arrived.
         case .shutDown: tpv_shutdown(connection.fd)
         case .release: connection.release()
         default: break
@@ -217,7 +214,7 @@ extension ValkeyEngine {
 }
 
 extension Int64 {
-    /// The sum, or on an overflow the largest or smallest number.
+    /// The sum; on an overflow, the largest or smallest number.
     func addingClamped(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other > 0 ? .max : .min) : sum

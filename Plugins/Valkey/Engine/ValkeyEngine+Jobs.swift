@@ -5,28 +5,32 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Tasks on the engine's thread. Their commands are sent in pieces, and the rest when each task had
-/// its turn. So no thread is woken. Unless another thread is writing, no command waits for a clock.
+/// Runs tasks on the engine's thread.
+///
+/// The commands of these tasks are sent in pieces, and the last piece when each task has had its
+/// turn. So no other thread has to be woken. Unless another thread is writing, no command waits for
+/// a clock.
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The thread holds the engine, and runs its jobs before it waits.
+        // The engine's thread runs its jobs before it waits, so it need not be woken.
         if poller.isTurn, jobs.add(job) { return }
-        // The job may release the client, and with it the engine, during this loop.
+        // A job in this loop may release the client, and with the client the engine.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
         withState { $0.wake() }
     }
 
-    /// Runs the waiting jobs, but not jobs that they add: the network is served first.
+    /// Runs the waiting jobs.
+    ///
+    /// Jobs that they add run later, after the network is served.
     func runJobs(_ list: inout [UnownedJob]) {
         jobs.take(into: &list)
         for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
         list.removeAll(keepingCapacity: true)
     }
 
-    /// Writes the commands that the jobs have added.
     func writeOwn() {
         let all = withState { state -> [Writing] in
             if !state.hasOwn { return [] }
@@ -58,9 +62,8 @@ extension ValkeyEngine: TaskExecutor {
     func free() { unsafe tpv_poller_free(pointer) }
     func wake() { unsafe tpv_poller_wake(pointer) }
     func setAlarm(_ time: Int64) { unsafe tpv_poller_set_alarm(pointer, time) }
-    /// Notes whether the thread will do the work that is left to it before it waits.
+    /// Sets whether the thread will do the remaining work before it waits.
     func setTurn(_ isTurn: Bool) { unsafe tpv_poller_set_turn(pointer, isTurn) }
-    /// Whether this is the engine's thread, in its turn.
     var isTurn: Bool { unsafe tpv_poller_is_turn(pointer) }
     func wait(_ polls: inout [tpv_poll], sleeping sleeps: Bool) {
         unsafe polls.withUnsafeMutableBufferPointer {

@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension ValkeyEngine {
     /// Passes replies to the waiting commands, in order.
     ///
-    /// A reply that was passed on becomes null.
+    /// A reply that was passed on is replaced by null.
     func take(
         _ replies: inout [ValkeyValue], from connection: Connection, _ state: inout State
     ) {
@@ -34,15 +34,16 @@ extension ValkeyEngine {
         case .command:
             let isNoPrimary = Self.isNoPrimary(reply)
             if let pending = command.reply, !pending.isOver {
-                // Moved, because a copy costs two atomic operations. Replies that no caller waits
-                // for stay here, so that they are freed outside of the lock.
+                // The reply is moved, because a copy costs two atomic operations. Replies that no
+                // caller waits for stay in the array, so that they are freed outside of the lock.
                 var moved = ValkeyValue.null
                 swap(&moved, &reply)
                 state.outcomes.add(pending, .success(moved))
             }
             guard isNoPrimary else { return }
             if state.table != nil { return refreshSlots(&state) }
-            // The primary has become a replica, so its addresses are asked again for the primary.
+            // The primary has become a replica, so the client asks its addresses again for the
+            // primary.
             let text = "\(connection.address) is a replica now; the client looks for the primary"
             fail(connection, &state, ClientError(.connection, text))
         case .asking: break
@@ -78,7 +79,7 @@ extension ValkeyEngine {
         pause(node, fault, now, &state)
     }
 
-    /// Moves on to another address, or waits if all have been tried.
+    /// Continues with another address; if all addresses have been tried, waits first.
     func pause(_ node: Node, _ fault: ClientError, _ now: Int64, _ state: inout State) {
         if node.isConnected {
             node.retryAt = now.addingClamped(backoff(after: 5, &state))
@@ -96,8 +97,9 @@ extension ValkeyEngine {
         if state.table != nil { refreshSlots(&state) }
     }
 
-    // Exponential with full jitter: 50 ms doubled up to 400 ms, and at least 5 ms. After an outage,
-    // a longer pause would separate replicas for longer: some would share again, and some not yet.
+    // Exponential with full jitter: the upper bound doubles from 50 ms to 400 ms, and a pause is at
+    // least 5 ms. After an outage, longer pauses would let some replicas share again long before
+    // others.
     private func backoff(after failures: Int, _ state: inout State) -> Int64 {
         let limit = Int64(50) << Int64(min(max(failures - 1, 0), 3)) * 1_000_000
         return .random(in: 5_000_000...limit, using: &state.random)

@@ -4,39 +4,34 @@ import Synchronization
 import TurnpikeCore
 
 extension ValkeyEngine {
-    /// The state that the engine's lock protects.
     // SAFETY: used only inside the lock.
     struct State: @unchecked Sendable {
         enum Ending { case none, asked, over }
 
-        /// The primary, or the node of a cluster that is asked for the slots.
         let home: Node
-        /// The other nodes of a cluster.
         var nodes: [NodeAddress: Node] = [:]
-        /// Nil if the server is not known to be a cluster.
+        /// The slots of the cluster; nil if the server is not known to be a cluster.
         var table: SlotTable?
-        /// Whether a request for the slots is running, and when the next one is allowed.
+        /// Whether a request for the slots is running, and the earliest time of the next request.
         var isRefreshing = false
         var refreshAt = Int64.min
-        /// The hosts that are being looked up.
         var lookups: Set<NodeAddress> = []
 
         var ending = Ending.none
-        /// Whether the thread waits, so that it must be woken; and whether it is to be woken.
+        /// Whether the thread waits and so must be woken, and whether it will be woken.
         var isAsleep = false
         private var wakes = false
-        /// Whether tasks on the thread have added commands, which it writes after their turns.
+        /// Whether tasks on the thread have added commands; the thread writes these commands after
+        /// the tasks' turns.
         var hasOwn = false
         /// The latest time at which the thread wakes up.
         var alarm = Int64.max
-        /// The number of commands without a reply.
         var waiting = 0
-        /// The bytes of commands that wait for a connection.
         private(set) var lineBytes = 0
-        /// Callers that are resumed when the lock is free.
+        /// Callers whose result is set, and who are resumed when the lock is free.
         var outcomes = Outcomes()
         var figures = Figures()
-        /// For the pauses between attempts to connect.
+        /// Decides the length of the pauses between attempts to connect.
         var random: any RandomNumberGenerator & Sendable
 
         init(home: Node, random: any RandomNumberGenerator & Sendable) {
@@ -46,7 +41,6 @@ extension ValkeyEngine {
 
         var allNodes: [Node] { nodes.isEmpty ? [home] : [home] + nodes.values }
 
-        /// Returns the node for a command.
         mutating func node(for route: Route) -> Node {
             switch route {
             case .any: return home
@@ -57,7 +51,7 @@ extension ValkeyEngine {
             }
         }
 
-        /// Lets the nodes of a cluster be connected before a command needs them.
+        /// Lets the client connect to the nodes of a cluster before a command needs them.
         mutating func wantNodes(at now: Int64) {
             for address in table?.nodes.prefix(SlotTable.earlyLimit) ?? [] {
                 node(at: address).wantedAt = now
@@ -77,7 +71,6 @@ extension ValkeyEngine {
             return node
         }
 
-        /// The bytes that were not passed to the system.
         var unsentBytes: Int {
             if nodes.isEmpty {
                 return home.connections.reduce(lineBytes) { $0 + $1.unsentBytes }
@@ -85,7 +78,6 @@ extension ValkeyEngine {
             return allNodes.reduce(lineBytes) { $1.connections.reduce($0) { $0 + $1.unsentBytes } }
         }
 
-        /// Stores the slots that a node has listed.
         mutating func take(_ table: SlotTable) {
             self.table = table
             let known = Set(table.nodes)
@@ -115,7 +107,6 @@ extension ValkeyEngine {
             return taken
         }
 
-        /// Gives a caller an error, unless the caller has a result.
         mutating func fail(_ pending: PendingReply, _ fault: @autoclosure () -> ClientError) {
             if pending.isOver { return }
             figures.failures += 1
@@ -124,7 +115,6 @@ extension ValkeyEngine {
 
         // MARK: The thread
 
-        /// Ends the wait of the thread.
         mutating func wake() {
             if isAsleep { wakes = true }
             isAsleep = false
@@ -136,14 +126,13 @@ extension ValkeyEngine {
         }
     }
 
-    /// Runs a body inside the lock.
-    ///
-    /// Then wakes the thread, and resumes callers with a result.
+    /// Runs a body inside the lock; after that, wakes the thread, and resumes the callers whose
+    /// result is set.
     func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         var outcomes = Outcomes()
         let (result, wakes) = state.withLock { state in
             let result = body(&state)
-            // The outcomes of the thread keep their memory.
+            // The thread swaps two lists of outcomes, so that both keep their memory.
             if !state.outcomes.isEmpty { swap(&outcomes, &state.outcomes) }
             return (result, state.takeWake())
         }
@@ -153,7 +142,6 @@ extension ValkeyEngine {
     }
 }
 
-/// The figures for a meter after a turn.
 struct Figures {
     var commands = 0
     var failures = 0
@@ -168,13 +156,11 @@ struct Figures {
         "turnpike.valkey.connections": "Open connections to Valkey or Redis.",
     ]
 
-    /// Returns what has changed since the last time.
     mutating func take() -> Figures {
         defer { self = Figures() }
         return self
     }
 
-    /// Reports the changes to a meter.
     func tell(_ meter: any GateMeter) {
         if commands > 0 { meter.add(Double(commands), to: "turnpike.valkey.commands", labels: [:]) }
         if failures > 0 { meter.add(Double(failures), to: "turnpike.valkey.failures", labels: [:]) }

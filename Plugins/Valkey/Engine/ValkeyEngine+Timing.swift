@@ -6,10 +6,11 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    // How long after the last command a lost connection is made again in the background.
+    // For this long after the last command, the client reconnects a lost connection in the
+    // background.
     private static let demandTime: Int64 = 3_000_000_000
 
-    /// Ends late operations, begins due operations, and returns the next due time.
+    /// Ends operations that are late, begins those that are due, and returns the next due time.
     func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now
         for node in state.allNodes {
@@ -22,7 +23,7 @@ extension ValkeyEngine {
             beginDue(node, now, &state)
             if node.isRetired { retire(node, &state) }
         }
-        // The loop may have changed other nodes.
+        // The loop may have changed other nodes, so the due times are computed after it.
         return state.allNodes.reduce(.max) { min($0, due($1, now)) }
     }
 

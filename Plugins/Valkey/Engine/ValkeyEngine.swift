@@ -8,9 +8,10 @@ import TurnpikeSupport
 
 /// The connections of a client, and the thread that waits for them.
 ///
-/// Callers write their commands themselves if no thread is writing. Commands that others add
+/// Callers write their commands themselves if no thread is writing. Commands that other callers add
 /// meanwhile are sent in one piece. The thread connects, reads, and watches the time limits. The
-/// ``ConnectionStateMachine`` of a connection gets its events, and returns the action to carry out.
+/// ``ConnectionStateMachine`` of each connection gets the events, and returns the action to
+/// perform.
 final class ValkeyEngine: Sendable {
     let url: ValkeyURL
     let tls: TLSContext?
@@ -27,8 +28,8 @@ final class ValkeyEngine: Sendable {
         ClientError(.cancelled, "the Valkey client was shut down; make a new one")
     }
 
-    // With a quarter of it, 64 look-ups of 64 KiB at once take 10 to 20 % longer (`bench
-    // fleet-cache`), because each read acknowledges the bytes that it has taken.
+    // With a quarter of this size, 64 look-ups of 64 KiB at once take 10 to 20 % longer
+    // (`bench fleet-cache`). Each read then acknowledges its bytes.
     private static let inputSize = 256 << 10
     // The most reads from one connection before the other connections are served.
     private static let readsInARow = 16
@@ -45,28 +46,28 @@ final class ValkeyEngine: Sendable {
         self.meter = meter
         poller = try Poller()
         let home = Node(url.addresses)
-        // The thread begins to connect, so that the first command finds a connection.
+        // The thread connects at once, so that the first command finds a connection.
         home.wantedAt = Poller.now
         state = Mutex(State(home: home, random: randomSource.generator(forCall: 0)))
         for (name, text) in Figures.help { meter?.describe(name, as: text) }
-        // The counters exist from the start, so that an alert sees the first failure as a change.
+        // The counters exist from the start, so that an alert sees even the first failure as a
+        // change.
         for name in ["commands", "failures", "connects"] {
             meter?.add(0, to: "turnpike.valkey." + name, labels: [:])
         }
         // `stop` or `shutdown` ends the thread; the client's `deinit` calls `stop`.
         let thread = Thread { self.run() }
-        // As large as the system's default, because tasks may run here.
+        // The stack is as large as the system's default, because tasks may run on this thread.
         thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
 
-    // The thread keeps the engine alive, so the thread has ended.
+    // The thread keeps the engine alive. So when the engine is released, the thread has ended.
     deinit { poller.free() }
 
     // MARK: From any thread
 
-    /// Ends all commands and the thread.
     func stop() {
         state.withLock { if $0.ending == .none { $0.ending = .asked } }
         poller.wake()
@@ -125,7 +126,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does the due work, and prepares the next wait; false at the end.
+    /// Does the due work, and prepares the next wait; returns false at the end of the thread.
     private func turn(
         _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]
     ) -> Bool {
@@ -154,7 +155,6 @@ final class ValkeyEngine: Sendable {
         return true
     }
 
-    /// Handles a socket that is ready, and notes the work to do outside of the lock.
     private func tell(
         _ connection: Connection, _ event: ConnectionStateMachine.Event, _ state: inout State,
         _ work: inout [Work]
@@ -168,13 +168,13 @@ final class ValkeyEngine: Sendable {
         }
     }
 
-    /// Reads the received bytes, and passes the replies to their commands.
     private func read(
         _ connection: Connection, _ input: inout [UInt8], _ replies: inout [ValkeyValue],
         _ outcomes: inout Outcomes
     ) {
         guard let channel = connection.channel else { return }
-        // A poll does not report bytes that OpenSSL has already read.
+        // A poll does not report bytes that OpenSSL has already read, so TLS reads until it is
+        // empty.
         for _ in 0..<(channel.tls == nil ? Self.readsInARow : .max) {
             let count = channel.receive(&input)
             if count == Int64(TPV_AGAIN) { return }

@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// The URL of a server, or of several: `redis://user:password@host:6379,other:6380/0`.
+/// The URL of one server or of several: `redis://user:password@host:6379,other:6380/0`.
 struct ValkeyURL: Sendable {
     private(set) var addresses: [NodeAddress] = []
     private(set) var credentials: Credentials?
@@ -14,8 +14,8 @@ struct ValkeyURL: Sendable {
     private static let addressLimit = 64
     private static let schemes = ["redis": false, "valkey": false, "rediss": true, "valkeys": true]
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` that says what to write instead.
-    ///   The text does not quote the URL, which may contain a password.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with a text that says what to
+    ///   write instead. The text does not quote the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
             throw Self.fault("it needs a scheme: write redis://host:6379/0")
@@ -34,7 +34,7 @@ struct ValkeyURL: Sendable {
             throw Self.fault(
                 "it cannot have a query or a fragment; escape ? as %3F and # as %23 in a password")
         }
-        // The last `@`, because a password may contain an unescaped one.
+        // A password may contain an unescaped `@`, so the last `@` ends it.
         if let at = rest.lastIndex(of: "@") {
             try readUser(rest[..<at])
             rest = rest[rest.index(after: at)...]
@@ -139,7 +139,6 @@ extension ValkeyURL: DescriptionReflectable {
     /// Whether nobody else can read the traffic: it is encrypted, or does not leave the machine.
     var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
 
-    /// The URL without the password.
     var description: String {
         var user = ""
         if let credentials { user = "\(credentials.user ?? ""):\(Redaction.mark)@" }
@@ -160,7 +159,6 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether the traffic does not leave the machine.
     var isLocal: Bool {
         host.hasPrefix("/") || host == "localhost" || host == "::1"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
@@ -189,7 +187,8 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(host: host, port: port)
     }
 
-    /// Creates the address of a redirect: `127.0.0.1:6381`, with an IPv6 address unquoted.
+    /// Creates the address of a redirect, such as `127.0.0.1:6381`; an IPv6 address has no brackets
+    /// there.
     init?(redirect text: Substring, by server: NodeAddress) {
         guard let colon = text.lastIndex(of: ":"),
             let port = Int64(text[text.index(after: colon)...])
@@ -198,9 +197,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The user and the password of a connection, which are never printed.
 struct Credentials: Sendable, DescriptionReflectable {
-    /// The user of an ACL; nil if there is only a password.
     let user: String?
     let password: String
 

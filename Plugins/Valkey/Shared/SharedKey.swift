@@ -8,8 +8,8 @@ import TurnpikeTraffic
 
 /// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.
 ///
-/// The text in braces (the hash tag) decides which node of a cluster has a key, so all parts of one
-/// key are on one node.
+/// The braces mark the hash tag, which decides which node of a cluster has a key. So one node has
+/// all parts of a key.
 enum SharedKey {
     // A longer key is replaced by its digest, because a server keeps each name in memory.
     private static let longest = 200
@@ -18,7 +18,7 @@ enum SharedKey {
 
     static func name(_ key: String, _ rule: QuotaRule) -> String {
         let identity = rule.identity
-        // A user's name may have any text, and a server quotes its keys in errors.
+        // A key may contain any text of a user, and a server quotes its keys in errors.
         let isPlain =
             identity.utf8.count <= longest
             && identity.utf8.allSatisfy { (0x21...0x7E).contains($0) }
@@ -28,9 +28,7 @@ enum SharedKey {
                 + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
     }
 
-    /// Text for a hash tag, different for each key.
-    ///
-    /// The text has no braces and is not empty.
+    /// The text for a hash tag, different for each key; the text has no braces and is not empty.
     private static func tag(_ key: String) -> String {
         if key.utf8.count > longest {
             return "%#" + SHA256.digest(of: Data(key.utf8)).hexadecimal
@@ -52,8 +50,8 @@ enum SharedKey {
 
 /// The reply of a script of shared state: a list of numbers.
 struct SharedReply {
-    // The longest time for operations of shared state. The gates wait for a shorter time, and need
-    // a late answer to give its permits back.
+    // The longest time for an operation on shared state. Gates wait for a shorter time, but need a
+    // late answer to give its permits back.
     static let timeLimit = Duration.seconds(2)
 
     private let values: [ValkeyValue]
@@ -65,7 +63,6 @@ struct SharedReply {
     var count: Int { values.count }
 
     /// A whole number within a range.
-    /// - Throws: An error if there is no such number.
     func integer(_ index: Int, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let number: Int? =
             switch values.indices.contains(index) ? values[index] : .null {
@@ -77,10 +74,9 @@ struct SharedReply {
         return number
     }
 
-    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early.
+    /// A time in microseconds, rounded up to a nanosecond, so that nothing happens too early.
     ///
-    /// The error of an inexact addition does not count.
-    /// - Throws: An error if there is no such time.
+    /// An excess below the error of an inexact addition does not count.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],
             let microseconds = Double(String(decoding: data, as: UTF8.self)), !microseconds.isNaN
@@ -89,7 +85,6 @@ struct SharedReply {
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))
     }
 
-    /// The error of a reply in a form that this version's scripts do not return.
     static var fault: ClientError {
         ClientError(
             .protocol,
@@ -99,17 +94,16 @@ struct SharedReply {
 }
 
 extension Data {
-    /// An argument of a script.
     init(_ number: Double) { self.init("\(number)".utf8) }
-    /// An argument of a script.
     init(_ number: Int) { self.init("\(number)".utf8) }
 }
 
 extension Duration {
-    /// The microseconds, as scripts count.
+    /// The duration in microseconds, the unit of the scripts.
     var microseconds: Double { Double(wholeNanoseconds) / 1000 }
 
-    /// Whole milliseconds, rounded up, at least 1, and few enough to add to a server's time.
+    /// The duration in whole milliseconds, rounded up, at least 1, and small enough to be added to
+    /// a server's time.
     var expiryMilliseconds: Int {
         let nanoseconds = min(max(wholeNanoseconds, 1), .max - 1_000_000)
         return Int(truncatingIfNeeded: (nanoseconds + 999_999) / 1_000_000)

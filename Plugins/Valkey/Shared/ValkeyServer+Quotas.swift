@@ -7,10 +7,10 @@ import TurnpikeSupport
 public import TurnpikeTraffic
 
 extension ValkeyServer {
-    // Above this, a double cannot represent every whole number.
+    // A double cannot represent every whole number above this one.
     private static let mostPermits = 1 << 53
 
-    /// Takes permits, or none, by the server's clock.
+    /// Takes permits, or takes none, by the server's clock.
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         let keys =
             [SharedKey.name(request.key, "cooldown")]
@@ -61,21 +61,20 @@ extension ValkeyServer {
 }
 
 extension QuotaRule {
-    /// The time between two permits in microseconds, as scripts count.
     fileprivate var interval: Double { nanosecondsPerPermit / 1000 }
 }
 
 /// The scripts of shared quotas (``/TurnpikeSharedState/SharedStore``).
 ///
-/// The state of a rule is the text `<backlog> <time>` under its own key. The backlog says how far
-/// the theoretical arrival time (TAT) was ahead at the last change, and the time is that of the
-/// change, both in microseconds. For intervals far below a microsecond, a backlog keeps the
-/// precision of a double, but a point in time would not. A rule with all its permits has no key.
-/// Any other text counts as such a rule.
+/// The state of a rule is the text `<backlog> <time>` under its own key. The backlog is how far the
+/// theoretical arrival time (TAT) was ahead when the rule was last changed. The time is that of the
+/// change. Both are in microseconds. For intervals far below a microsecond, a backlog keeps the
+/// precision of a double. A point in time would lose it. A rule without a key, or with any other
+/// text, has all its permits.
 enum QuotaScripts {
-    // The time counts from 2026-01-01. If the server's clock has gone back, no time has passed, so
-    // TAT goes back too. The new time must be written. Otherwise the backlog would stay until the
-    // clock has caught up.
+    // Times count from 2026-01-01. If the server's clock has gone back, the script treats the time
+    // as unchanged, so TAT goes back too. The new time must be written, because otherwise the
+    // backlog would stay until the clock has caught up.
     private static let state = """
         local time = redis.call('TIME')
         local now = (time[1] - 1767225600) * 1000000 + time[2]
@@ -109,13 +108,13 @@ enum QuotaScripts {
 
         """
 
-    /// Takes permits, or none.
+    /// Takes permits of a quota, or takes none.
     ///
-    /// The first key is that of the cool-down, and each rule has one key. The arguments: the
-    /// minimum, the maximum, the reach, and the interval and burst of each rule. The reply: 0, the
-    /// permits and the offset of each rule; 1 and the time until the first permit; or 2 and the
-    /// milliseconds of the cool-down. A permit that is due within a nanosecond counts as due,
-    /// because additions are inexact.
+    /// The first key is that of the cool-down. The other keys are those of the rules. The
+    /// arguments: the minimum, the maximum, the reach, and the interval and burst of each rule. The
+    /// reply is one of three lists: 0, the permits and the offset of each rule; 1 and the time
+    /// until the first permit; 2 and the milliseconds of the cool-down. A permit that is due within
+    /// a nanosecond counts as due, because additions are inexact.
     static let take = ValkeyScript(
         state + """
             local left = redis.call('PTTL', KEYS[1])

@@ -3,18 +3,18 @@
 import Foundation
 public import TurnpikeSharedState
 
-/// Keeps the state that the replicas of a service share, by the server's clock.
+/// Stores the state that the replicas of a service share.
 ///
-/// Each operation is one script or command. The state of one key is under names that begin with
-/// `turnpike:{<key>}:`, so it is on one node of a cluster. An unreadable value counts as missing,
-/// and is replaced. A key of another type is an error with the key's name. All keys expire, except
-/// tokens without a lifetime. The user of the URL needs the keys `turnpike:*` and the commands
-/// `EVAL`, `EVALSHA`, `GET`, `GETRANGE`, `SET`, `DEL`, `PTTL`, `PEXPIRE`, `TIME`, `ZADD`, `ZCARD`
-/// and `ZREMRANGEBYSCORE`.
+/// All times are by the server's clock. Each operation is one script or command. The names of a
+/// key's state begin with `turnpike:{<key>}:`, so one node of a cluster has all of it. An
+/// unreadable value counts as missing, and is replaced. A key of another type is an error with the
+/// key's name. All keys expire, except tokens without a lifetime. The user of the URL needs the
+/// keys `turnpike:*` and the commands `EVAL`, `EVALSHA`, `GET`, `GETRANGE`, `SET`, `DEL`, `PTTL`,
+/// `PEXPIRE`, `TIME`, `ZADD`, `ZCARD` and `ZREMRANGEBYSCORE`.
 extension ValkeyServer: SharedStore {}
 
 extension ValkeyServer {
-    // The key ends with the cool-down. The content of the key does not matter.
+    // The key expires when the cool-down ends. The content of the key has no meaning.
     private static let coolDown = ValkeyScript(
         """
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then
@@ -43,8 +43,8 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer {
-    // A sorted set: each replica, with the time until which it counts, in milliseconds. Times too
-    // far ahead come from a clock that has gone back.
+    // A sorted set. Each member is a replica, and its score is the time until which the replica
+    // counts, in milliseconds. A time too far ahead means that the server's clock has gone back.
     private static let beat = ValkeyScript(
         """
         local time = redis.call('TIME')
@@ -64,7 +64,7 @@ extension ValkeyServer {
         return redis.call('ZCARD', KEYS[1])
         """)
 
-    // A higher count is not plausible: the share of each replica would be almost zero.
+    // A higher count is not plausible, because the share of each replica would be almost zero.
     private static let mostReplicas = 10_000
 
     /// Reports that a replica is running, and counts the replicas that have reported.
@@ -76,15 +76,16 @@ extension ValkeyServer {
                 Self.beat, keys: [SharedKey.name(group, "replicas")],
                 arguments: [Data(replica.utf8), Data(lifetime.expiryMilliseconds)],
                 within: SharedReply.timeLimit))
-        // A lifetime of a millisecond may be over already.
+        // A lifetime of a millisecond may be over before the count, so the count is at least 1.
         return max(try reply.integer(0, in: 0...Self.mostReplicas), 1)
     }
 }
 
 extension ValkeyServer {
-    // The first key is that of the lock: it has the number, and ends with the lock. The second key
-    // has the last number. A number is at least the server's time in milliseconds, so numbers grow
-    // even if a server has lost its data. So the second key may also end, after 30 days.
+    // The first key is the lock: its value is the fencing number, and the key expires with the
+    // lock. The second key has the last fencing number. A fencing number is at least the server's
+    // time in milliseconds, so the numbers grow even if a server has lost its data. So the second
+    // key may expire too, after 30 days.
     private static let takeLock = ValkeyScript(
         """
         local left = redis.call('PTTL', KEYS[1])
@@ -139,8 +140,8 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer {
-    // The fencing number has 20 digits, so that numbers compare as texts, because a Lua double
-    // cannot represent all of them. The content follows. A value without a number is replaced.
+    // The fencing number has 20 digits and is compared as text, because a Lua double cannot
+    // represent it exactly. The content follows the number. A value without a number is replaced.
     private static let storeToken = ValkeyScript(
         """
         local present = redis.pcall('GETRANGE', KEYS[1], 0, 19)

@@ -2,21 +2,20 @@
 
 import TurnpikeCore
 
-/// The worst case of a part of a stack, from a gate down to the transport.
+/// The worst case of the gates from one gate inward, and of the transport.
 ///
-/// The worst case is computed only from facts, from the innermost gate to the outermost. The
-/// computation begins with the worst case of the transport, and each gate changes the worst case of
-/// the part inside it. A bound may be too large, but is never too small. Neither the bytes that a
-/// transport buffers nor the time of running code is counted.
+/// The worst case is computed only from the facts of the gates, from the innermost gate to the
+/// outermost. The computation begins with the worst case of the transport, and each gate changes
+/// the worst case of the part inside it. A bound may be too large, but never too small. Buffers of
+/// the transport and the time of running code are not counted.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
-        /// A gate, with each way in which it may act on the requests that reach it.
         case gate(number: Int, variants: [Variant])
-        /// Gates that some requests may skip together.
+        /// Gates of a group; some requests may skip all of them.
         case group(number: Int, isCertain: Bool, parts: [Part])
 
-        /// The number of the gate, or the numbers of the gates in the group, outermost first.
+        /// The number of the gate, or of each gate in the group, outermost first.
         var numbers: [Int] {
             switch self {
             case .gate(let number, _): [number]
@@ -25,41 +24,34 @@ struct WorstCase: Equatable {
         }
     }
 
-    /// How a gate may act on a request.
     enum Variant {
-        /// The gate has these effects.
         case effects([GateEffect])
-        /// The gate does nothing to the request.
         case nothing
-        /// The gate has the effects that its role allows.
         case unknown(Role)
     }
 
-    /// The effects that a gate without facts could have.
     enum Role {
-        /// The gate may have any effect: send again, wait, answer, hold bytes.
+        /// The gate may have any effect: send again, wait, answer, or hold bytes.
         case interceptor
         /// The gate may send again and wait.
         case retrier
-        /// The gate may wait before a request is passed on, or before its response is returned.
+        /// The gate may wait before it passes on a request or returns the response.
         case waiting
-        /// It neither sends nor waits: a synchronous adapter, a logger, a recorder of metrics.
+        /// The gate neither sends nor waits: an adapter, a logger, or a recorder of metrics.
         case passive
     }
 
-    /// Exchanges, redirects included.
+    /// The number of exchanges, including redirects.
     private(set) var sends = Ledger.oneSend
-    /// Nanoseconds until the head of the response, or the error.
+    /// Nanoseconds until the head of the response, or until the error.
     private(set) var head = Ledger.endless
-    /// Nanoseconds until the last byte of the content, or the error.
+    /// Nanoseconds until the last byte of the content, or until the error.
     private(set) var whole = Ledger.endless
-    /// Nanoseconds in which no exchange of the call is under way.
+    /// Nanoseconds in which no exchange of the call is running.
     private(set) var waiting = Ledger.nothing
     /// Bytes of content that the reader of the response may collect in memory.
     private(set) var content = Amount.unbounded
-    /// Bytes that gates hold in memory.
     private(set) var memory = Amount(0)
-    /// Bytes that gates hold on disk.
     private(set) var disk = Amount(0)
     // Whether an inner gate can answer without a send.
     private var answersByItself = false
@@ -69,14 +61,13 @@ struct WorstCase: Equatable {
     /// By contract, a transport needs no time limit, even if some transports have one.
     static let transport = WorstCase()
 
-    /// Returns the worst case of a stack without some gates, to see what they contribute.
     static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
         WorstCase.transport.inside(parts, without: absent)
     }
 
     /// Returns the worst case of a stack without each one of its gates, outermost first.
     ///
-    /// The part inside of the gate that is left out is computed once.
+    /// The inner part is computed only once for each gate that is left out.
     static func withoutOne(_ parts: [Part]) -> [(number: Int, worst: WorstCase)] {
         var inner = WorstCase.transport
         var cases: [(number: Int, worst: WorstCase)] = []
@@ -90,7 +81,6 @@ struct WorstCase: Equatable {
         return cases.reversed()
     }
 
-    // The gates of a group wrap everything that follows the group.
     private func inside(_ parts: [Part], without absent: Set<Int>) -> WorstCase {
         parts.reversed().reduce(self) { inner, part in
             switch part {
@@ -101,7 +91,7 @@ struct WorstCase: Equatable {
             case .group(let number, let isCertain, let parts):
                 if absent.contains(number) { return inner }
                 let passed = inner.inside(parts, without: absent)
-                // A request skips the gates or passes them, so the worse of both cases counts.
+                // A request either skips the gates or passes them, so the worse case counts.
                 return isCertain ? passed : passed.worse(inner)
             }
         }
@@ -110,7 +100,7 @@ struct WorstCase: Equatable {
     private func inside(_ variant: Variant) -> WorstCase {
         switch variant {
         case .nothing: self
-        // The effects are listed in the order in which a request meets them: outermost first.
+        // The effects are listed as a request meets them, outermost first.
         case .effects(let effects): effects.reversed().reduce(self) { $0.inside($1) }
         case .unknown(let role): inside(role)
         }
@@ -139,9 +129,9 @@ struct WorstCase: Equatable {
         case .redirects(let hops): worst.redirect(Self.count(hops))
         case .replays(let times): worst.replay(Self.count(times))
 
-        // A call may wait for the whole exchange of another call, whose content is too long to be
-        // shared, and then send its own request. The other exchange passes the same gates, with its
-        // own limit of sends.
+        // A call may first wait for the whole exchange of another call, whose content is then too
+        // long to be shared. After that, it sends its own request. The other call's exchange passes
+        // the same gates, with its own limit of sends.
         case .answers(.shared):
             let other = whole.inOneCall
             worst.head = head.adding(other)
@@ -156,8 +146,8 @@ struct WorstCase: Equatable {
         // An immediate error costs nothing, so it is never the worst case.
         case .answers(.refusal): break
 
-        // The limit ends sends, waits and reading inside of the gate, and the caller of the gate
-        // gets the error at once, even if a gate inside does not react.
+        // The limit ends sends, waits and reading of the inner gates. The caller gets the error at
+        // once, even if an inner gate does not react.
         case .limitsTime(let limit, .head):
             worst.head = head.limited(to: Amount(limit))
             worst.waiting = waiting.limited(to: Amount(limit))
@@ -165,7 +155,7 @@ struct WorstCase: Equatable {
             worst.head = head.limited(to: Amount(limit))
             worst.whole = whole.limited(to: Amount(limit))
             worst.waiting = waiting.limited(to: Amount(limit))
-        // A limit on silence is no bound: with a byte now and then, the body may take years.
+        // A limit on silence is no bound, because a slow body may take years.
         case .limitsTime(_, .silence): break
         case .waits(let wait, _): worst.wait(Amount(wait))
         case .sharesState(_, _, let wait): worst.wait(Amount(wait))
@@ -173,7 +163,7 @@ struct WorstCase: Equatable {
         case .rejectsResponses: worst.discard(times: 1)
 
         case .readsContent(let bytes):
-            // A gate that reads content before it returns the response is as late as the content.
+            // A gate that reads the content first returns its response as late as the content.
             worst.head = head.larger(whole)
             worst.memory += Amount(bytes)
         case .limitsContent(let bytes): worst.content = min(content, Amount(bytes))
@@ -188,7 +178,7 @@ struct WorstCase: Equatable {
         return worst
     }
 
-    // A count that a gate states may be any number.
+    // A gate may state any number.
     private static func count(_ stated: Int) -> Int { min(max(stated, 0), 1 << 40) }
 
     /// Attempts one after another, with waits between them.
@@ -206,10 +196,11 @@ struct WorstCase: Equatable {
         waiting = inside.adding(waits)
     }
 
-    /// Copies at the same time; a further copy begins only while the earlier ones are under way.
+    /// Requests at the same time.
     ///
-    /// The last copy begins after all delays, or just before the earlier copies have ended. Each
-    /// copy may hold memory, and while all copies wait, no exchange is under way.
+    /// A further request begins only while the earlier requests run. The last request begins after
+    /// all delays, or just before the earlier ones end. Each request may hold memory. While all
+    /// wait, no exchange is running.
     private mutating func hedge(_ copies: Int, _ delay: Duration?) {
         if copies == 0 { return }
         let delays = Amount(delay).times(copies)
@@ -222,10 +213,10 @@ struct WorstCase: Equatable {
         disk = disk.times(copies + 1)
     }
 
-    /// One pass for each hop, and one for the last response.
+    /// The inner part runs once for each hop, and once for the last response.
     ///
-    /// A hop does not count as a send of the call, so each hop returns a send to the limit. Every
-    /// redirecting response is drained, even the one that exceeds the limit of hops.
+    /// A hop does not count as a send of the call, so each hop returns one send to the limit. Every
+    /// redirecting response is read to its end, even the response that exceeds the limit of hops.
     private mutating func redirect(_ hops: Int) {
         if hops == 0 { return }
         let (sends, head, whole) = (sends, head, whole)
@@ -237,7 +228,6 @@ struct WorstCase: Equatable {
         waiting = waiting.redirected(hops, to: waiting, isCounted)
     }
 
-    /// Sends one after another without a wait; replaced responses are discarded.
     private mutating func replay(_ times: Int) {
         if times == 0 { return }
         let refused = head.adding(Amount.discarding).repeated(times)
@@ -253,7 +243,7 @@ struct WorstCase: Equatable {
         waiting = waiting.adding(wait)
     }
 
-    // `Response.discard(in:keeping:)` reads for 100 ms at most.
+    // `Response.discard(in:keeping:)` reads for at most 100 ms.
     private mutating func discard(times: Int) {
         head = head.adding(Amount.discarding.times(times))
         whole = whole.larger(head)

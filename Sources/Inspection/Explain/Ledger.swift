@@ -2,20 +2,19 @@
 
 import TurnpikeCore
 
-/// The largest amount (sends, nanoseconds or bytes), for each number of sends that the framework
-/// still allows the call.
+/// The largest amount (sends, nanoseconds or bytes) for each number of remaining sends.
 ///
-/// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: two
-/// nested retries of 6 attempts make 12 attempts, not 36. So the worst case has one amount for each
-/// number of remaining sends. If two parts of a stack run one after another, they divide these
-/// sends in the worst way (a convolution in the algebra of maximum and sum).
+/// The framework passes a call to the transport at most 12 times, not counting redirects. All gates
+/// share this limit: two nested retries of 6 attempts make 12 attempts, not 36. So the worst case
+/// has one amount for each number of remaining sends. If two parts of a stack run one after the
+/// other, they divide the sends in the worst way (a convolution in the algebra of maximum and sum).
 struct Ledger: Hashable {
     /// How often one call may be passed to the transport, not counting redirects.
     static let sendLimit = Client.sendLimit
 
-    // The maximum with at most this number of sends.
+    // The largest amount with at most this number of sends.
     private var counted: [Amount]
-    /// The most without a limit on sends.
+    /// The largest amount without a limit on sends.
     private(set) var free: Amount
 
     private init(counted: [Amount], free: Amount) {
@@ -30,12 +29,11 @@ struct Ledger: Hashable {
 
     /// The amount is zero for any number of sends.
     static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
-    /// The amount is one if the framework allows a send, and zero if it refuses the send.
+    /// The amount is one if a send is left, and zero otherwise.
     static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
-    /// No bound if the framework allows a send, and zero if it refuses the send.
+    /// The amount has no bound if a send is left, and is zero otherwise.
     static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
 
-    /// The maximum in one call, with all sends of the limit.
     var inOneCall: Amount { counted[Self.sendLimit] }
 
     func adding(_ amount: Amount) -> Ledger { map { $0 + amount } }
@@ -44,44 +42,43 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both parts run at the same time; each may use all remaining sends.
+    /// Both parts run at the same time; each part may use all remaining sends.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
-    /// One part runs after the other.
+    /// One part runs after the other part.
     func then(_ next: Ledger) -> Ledger {
         if next == .nothing { return self }
         return Ledger(counted: Self.convolve(counted, next.counted), free: free + next.free)
     }
 
-    /// The same part runs a number of times, one run after another.
+    /// The same part runs several times, one run after another.
     func repeated(_ times: Int) -> Ledger {
         if times == 1 || self == .nothing { return self }
         return Ledger(counted: Self.power(counted, times), free: free.times(times))
     }
 
-    /// The same part runs any number of times; only the limit of sends ends the repetition.
+    /// The same part runs again until no send is left.
     var repeatedWithoutEnd: Ledger { repeated(upTo: .unbounded) }
 
-    /// An unknown number of repetitions.
     var repeatedUnknown: Ledger { repeated(upTo: .unknown) }
 
     private func repeated(upTo end: Amount) -> Ledger {
         guard counted[0] == Amount(0) else { return map { max($0, end) } }
-        // An amount that is zero without a send occurs once per send at most.
+        // An amount that is zero without a send occurs at most once for each send.
         var endless = repeated(Self.sendLimit)
         if free > Amount(0) { endless.free = max(free, end) }
         return endless
     }
 
-    /// A number of redirects, and another pass after them: the most of all passes together.
+    /// The inner part runs once for each redirect, and once for the last response.
     ///
-    /// If each redirect comes from a server, each pass uses a send of the limit, and its redirect
-    /// returns the send. If not, redirects from a store would return sends that were not used, and
-    /// a later pass could exceed the limit.
+    /// The result is the largest sum of all runs. If each redirect comes from a server, each run
+    /// uses a send of the limit, and its redirect returns this send. If not, redirects from a store
+    /// return sends that were not used, and a later run may exceed the limit.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
         let end = free.times(hops) + last.free
-        // Beyond this number of redirects, no exact figure is needed.
+        // For more redirects, no exact figure is needed.
         guard hops <= 128 else { return map { _ in end } }
         func beyond(_ ledger: Ledger) -> [Amount] {
             let rest = isCounted ? ledger.inOneCall : ledger.free
@@ -106,7 +103,7 @@ struct Ledger: Hashable {
         for sum in first.indices {
             var most = first[0] + second[sum]
             var taken = 1
-            // No amount is larger than an unbounded amount.
+            // No amount is larger than an unbounded amount, so the loop can end early.
             while taken <= sum, most < .unbounded {
                 most = max(most, first[taken] + second[sum - taken])
                 taken += 1
@@ -116,7 +113,7 @@ struct Ledger: Hashable {
         return result
     }
 
-    // Computes the power by squaring, so that a million attempts cost twenty steps.
+    // Squaring computes the power, so that a million attempts cost twenty steps.
     private static func power(_ base: [Amount], _ times: Int) -> [Amount] {
         var (result, square, rest) = (base.map { _ in Amount(0) }, base, max(times, 0))
         while rest > 0 {
@@ -128,28 +125,25 @@ struct Ledger: Hashable {
     }
 }
 
-/// A number of sends, nanoseconds or bytes: known, unknown, or without a bound.
+/// A number of sends, nanoseconds or bytes: known, unknown, or unbounded.
 ///
-/// Arithmetic never overflows: amounts of more than 292 years or 9 exabytes count as unbounded. An
-/// unknown amount is larger than each known amount, and an unbounded amount is the largest.
+/// Arithmetic never overflows: more than 292 years or 9 exabytes count as unbounded. An unknown
+/// amount is larger than each known amount. An unbounded amount is the largest.
 struct Amount: Comparable, Hashable {
     static let unknown = Amount(code: .max - 1)
     static let unbounded = Amount(code: .max)
 
-    // The two largest codes mean unbounded and unknown.
+    // The two largest codes mean unknown and unbounded.
     private let code: Int64
 
     private init(code: Int64) { self.code = code }
 
-    /// Creates a known amount; a negative value becomes zero.
     init(_ value: Int64) {
         code = value >= Self.unknown.code ? .max : max(value, 0)
     }
 
-    /// Creates an amount of bytes; nil is unbounded.
     init(_ bytes: Int64?) { self = bytes.map { Amount($0) } ?? .unbounded }
 
-    /// Creates an amount of time in nanoseconds, rounded up; nil is unbounded.
     init(_ time: Duration?) {
         guard let time else {
             self = .unbounded
@@ -167,10 +161,9 @@ struct Amount: Comparable, Hashable {
         self = Amount(seconds * 1_000_000_000 + (attoseconds + 999_999_999) / 1_000_000_000)
     }
 
-    /// The number; nil if the amount is unknown or unbounded.
     var value: Int64? { code < Self.unknown.code ? code : nil }
 
-    /// How long an abandoned response is read, so that its connection can be used again.
+    /// An abandoned response is read for this time, so that its connection can be used again.
     static let discarding = Amount(100_000_000 as Int64)
 
     static func < (left: Amount, right: Amount) -> Bool { left.code < right.code }

@@ -2,41 +2,39 @@
 
 /// The worst case of one call through a stack.
 ///
-/// A bound is never too small, as long as the gates' facts are true. A bound may be too large. The
+/// If the facts of the gates are true, a bound is never too small. A bound may be too large. The
 /// time of running code is not counted.
 public struct StackBounds: Sendable, Hashable {
-    /// How much is computed.
-    ///
-    /// The extent depends on the number of gates, including those of groups.
+    /// How much is computed; the extent depends on the number of gates, including those of groups.
     public enum Extent: Sendable, Hashable {
-        /// The limits, and the gates that bound them.
+        /// The limits, and the gates that bound each limit.
         case full
-        /// Only the limits. With more than 100 gates, no bound has places.
+        /// Only the limits; with more than 100 gates, no bound has places.
         case limits
-        /// Nothing. With more than 1,000 gates, all limits are unknown.
+        /// Nothing is computed; with more than 1,000 gates, all limits are unknown.
         case nothing
     }
 
     /// How much of the worst case is computed.
     public let extent: Extent
-    /// The most exchanges, redirects included.
+    /// The most exchanges, including redirects.
     ///
-    /// If no retry decides, one more send is counted for a repeatable request, because its
-    /// kept-alive connection may end before an answer. A request that a gate sends for many calls,
-    /// such as a request for a token, is not counted.
+    /// If no retry decides, one more send is counted for a repeatable request, because its reused
+    /// connection may end before a response. Requests that a gate sends for many calls, such as a
+    /// request for a token, are not counted.
     public let sends: StackBound<Int64>
     /// The longest time until the caller has the response or the error.
     ///
-    /// The response includes its content, unless the call streams.
+    /// Unless the call streams, the response includes its content.
     public let time: StackBound<Duration>
     /// The longest time until the head of the response, or the error, has come.
     public let head: StackBound<Duration>
-    /// The longest total time without an exchange of the call under way: waits for back-off, in
-    /// lines and for tokens.
+    /// The longest total time without a running exchange: waits for back-off, for a turn and for
+    /// tokens.
     public let waiting: StackBound<Duration>
     /// The most bytes in memory: collected content, and the memory of gates.
     ///
-    /// For a call that streams, the amount is only the memory of gates.
+    /// If the call streams, only the memory of gates counts.
     public let memory: StackBound<Int64>
     /// The most bytes that gates hold on disk.
     public let disk: StackBound<Int64>
@@ -46,7 +44,7 @@ public struct StackBounds: Sendable, Hashable {
 public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// The largest amount.
     public enum Limit: Sendable, Hashable {
-        /// This amount at most.
+        /// The amount is not larger than this value.
         case atMost(Value)
         /// The amount has no bound.
         case unbounded
@@ -59,26 +57,26 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     public let limit: Limit
     /// The places of the gates whose removal would change the limit, outermost first.
     ///
-    /// If a limit is unbounded or unknown, these gates are the cause. If the list is empty, no gate
-    /// bounds the amount. Empty for a stack of more than 100 gates (`StackBounds.Extent.limits`).
+    /// If the limit is unbounded or unknown, these gates are the cause. The list is empty if no
+    /// gate bounds the amount, and for a stack of more than 100 gates
+    /// (`StackBounds.Extent.limits`).
     public let places: [String]
-    /// The limit of the framework that affects the amount, or nil: `12 sends, redirects apart`.
+    /// The framework's limit that affects the amount (`12 sends, redirects apart`), or nil.
     public let framework: String?
 
-    /// The largest amount, or nil if the amount is unbounded or unknown.
+    /// The largest amount; nil if it is unbounded or unknown.
     public var value: Value? { if case .atMost(let value) = limit { value } else { nil } }
 }
 
 extension StackBounds {
-    /// The most gates for which each gate is left out once, to find the bounding gates.
     static let maxAttributed = 100
-    /// The largest number of gates for which the worst case is computed; ``note`` has the number.
+    /// The most gates for which the worst case is computed; ``note`` has the same number.
     static let maxComputed = 1000
 
     /// Computes the worst case of a stack, and the gates that affect it.
     ///
-    /// For a long stack, less is computed (``Extent``). The time for the limits grows with the
-    /// number of gates. The time to find the bounding gates grows with the square of this number.
+    /// For a long stack, only a part is computed (``Extent``). The time for the limits grows with
+    /// the number of gates, and the time for the bounding gates with its square.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
@@ -135,12 +133,11 @@ extension StackBounds.Extent {
     }
 }
 
-/// The worst cases of a stack without some gates.
 private struct Absence {
     private let parts: [WorstCase.Part]
     /// The worst case without each one of the gates, outermost first.
     private let single: [(number: Int, worst: WorstCase)]
-    // The worst case without the innermost gate, without two, and so on; computed when needed.
+    // The worst cases without the innermost gate, without the two innermost, and so on.
     private var growing: [(number: Int, worst: WorstCase)]?
 
     init(_ parts: [WorstCase.Part]) {
@@ -152,9 +149,9 @@ private struct Absence {
     mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
         let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
         if !bounding.isEmpty || amount == read(.transport) { return bounding }
-        // If two gates set the same limit, leaving out one of them makes no difference. So the
-        // gates are left out one after another, innermost first. The last gate whose removal makes
-        // a difference is the bound.
+        // If two gates set the same limit, the removal of one gate changes nothing. So the gates
+        // are left out one after another, from the innermost. The last gate whose removal changes
+        // the amount is the bound.
         var (before, last) = (amount, Int?.none)
         for (number, worst) in withoutMore() {
             let after = read(worst)
@@ -178,7 +175,6 @@ private struct Absence {
 }
 
 extension WorstCase {
-    /// The most bytes of content that a call collects: 100 MiB if no gate sets another limit.
     fileprivate var collected: Amount {
         content == .unbounded ? Amount(104_857_600 as Int64) : content
     }

@@ -4,9 +4,9 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension StackExplanation {
-    /// The explanation as one SVG without outside resources, in the viewer's light or dark colors.
+    /// The explanation as one SVG file without other resources, in light or dark colors.
     ///
-    /// The lines at the left show which gates send again. They lead from the gate to the transport.
+    /// Lines at the left lead from each gate that sends again to the transport.
     public var svg: String {
         var picture = StackPicture()
         picture.title("\(method) \(url)")
@@ -22,7 +22,6 @@ extension StackExplanation {
 }
 
 extension GateExplanation {
-    /// The number of groups around it.
     fileprivate var depth: Int { place.count { $0 == "." } }
 }
 
@@ -43,7 +42,7 @@ private struct StackPicture {
     private static let line = 19
 
     private var left: Int { 24 + lanes * Self.laneWidth }
-    // The innermost card is wide enough for its text beside all lanes.
+    // The innermost card has space for its text beside all lanes.
     private var width: Int { max(880, left + depth * Self.indent + 520) }
 
     mutating func title(_ text: String) {
@@ -164,7 +163,7 @@ private struct StackPicture {
         return "<text class=\"\(style)\" x=\"\(x)\" y=\"\(y)\"\(anchor)>\(escaped(text))</text>"
     }
 
-    // Breaks between words, and within words that are longer than a line.
+    // Breaks between words. Words that are longer than a line are broken too.
     private static func wrapped(_ text: String, _ columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -186,7 +185,7 @@ private struct StackPicture {
         return lines
     }
 
-    // Characters that XML does not allow become a replacement.
+    // Each character that XML does not allow is replaced.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -252,7 +251,7 @@ private struct MermaidChart {
         }
     }
 
-    // A quote would end the text of a node, and a tag or an entity would take effect.
+    // A quote would end the text of a node. A tag or an entity would take effect.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -268,7 +267,7 @@ private struct MermaidChart {
 }
 
 extension GateExplanation {
-    /// How often a gate repeats the part inside of it: `3 attempts`; nil if it does not.
+    /// How often the gate repeats the inner part, such as `3 attempts`; nil if it does not.
     var repeats: String? {
         var labels: [String] = []
         for effect in effects {

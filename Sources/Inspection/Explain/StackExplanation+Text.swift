@@ -34,7 +34,6 @@ extension StackExplanation: CustomStringConvertible {
 }
 
 extension GateExplanation {
-    /// The effects of the gate, in one line.
     var statement: String {
         switch status {
         case .applies: summary ?? "applies its gates"
@@ -44,7 +43,7 @@ extension GateExplanation {
         }
     }
 
-    /// More about the gate, in addition to ``statement``.
+    /// Further texts about the gate, besides ``statement``.
     var details: [String] {
         var details: [String] = []
         if runs != .perCall { details.append(runs.rawValue) }
@@ -72,16 +71,11 @@ extension String {
     }
 }
 
-/// One bound of the worst case, in words; all forms of an explanation show it.
 struct BoundRow {
-    /// The name of the bounded amount.
     let label: String
-    /// The largest amount.
     let value: String
-    /// The gates and limits that bound the amount.
     let reason: String
 
-    /// The rows of an explanation, in the order in which they are shown.
     static func rows(of explanation: StackExplanation) -> [BoundRow] {
         let worst = explanation.worst
         func row<Value>(

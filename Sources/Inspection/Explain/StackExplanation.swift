@@ -10,8 +10,8 @@ public import TurnpikeCore
 /// #expect(explanation.worst.time.value == .seconds(30))
 /// ```
 ///
-/// Its description is text for a terminal; ``json``, ``mermaid`` and
-/// ``svg`` are other forms. Secrets are redacted in all of them, as in logs.
+/// The description is text for a terminal. Other forms are ``json``, ``mermaid`` and ``svg``.
+/// Secrets are redacted in all forms, as in logs.
 public struct StackExplanation: Sendable {
     /// The method of the request.
     public let method: String
@@ -19,7 +19,7 @@ public struct StackExplanation: Sendable {
     public let url: String
     /// The name of the transport.
     public var transport: String
-    /// Why the call fails before a gate sees it, or nil.
+    /// Why the call fails before it reaches a gate; nil if it reaches the gates.
     public let fault: String?
     /// The gates, outermost first, including those that the request's options add.
     public let gates: [GateExplanation]
@@ -38,9 +38,9 @@ public struct GateExplanation: Sendable {
     public enum Status: Sendable, Hashable {
         /// The gate's facts are known.
         case applies
-        /// The gate passes the request on unchanged; the reason completes "because".
+        /// The gate passes the request on unchanged; the text completes "because".
         case passedOver(String)
-        /// The gate's group does not apply to the request; the reason completes "because".
+        /// The gate's group does not apply to the request; the text completes "because".
         case skipped(String)
         /// The gate states no facts.
         case unknown
@@ -50,27 +50,26 @@ public struct GateExplanation: Sendable {
     public let place: String
     /// The name of the gate.
     public let name: String
-    /// How often the gate sees the call.
+    /// How often the call passes the gate.
     public let runs: GateRuns
-    /// Whether the gate does something to the request.
+    /// Whether the gate has an effect on the request.
     public let status: Status
-    /// Whether this may change because an outer gate changes the request: a redirect, for example,
-    /// may turn a POST into a GET.
+    /// Whether the status may change because an outer gate changes the request; a redirect, for
+    /// example, may turn a POST into a GET.
     public let mayChange: Bool
     /// The gate's effects, as the end of a sentence after its name; nil if it states no facts.
     public let summary: String?
-    /// The gate's effects, for programs; empty if it states no facts.
+    /// The gate's effects as values; empty if the gate states no facts.
     public let effects: [GateEffect]
-    /// The header fields that it sets, with secrets redacted.
+    /// The header fields that the gate sets, with secrets redacted.
     ///
-    /// A value is empty if only a call decides it.
+    /// If a value is known only during a call, the value here is empty.
     public let fields: [(name: String, value: String)]
     /// The gates of a group, outermost first.
     public let gates: [GateExplanation]
 
     var flattened: [GateExplanation] { [self] + gates.flatMap(\.flattened) }
 
-    /// Whether the gate does something to the request.
     var isActive: Bool {
         switch status {
         case .applies, .unknown: true
@@ -79,7 +78,7 @@ public struct GateExplanation: Sendable {
     }
 }
 
-/// How often a gate sees a call.
+/// How often a call passes a gate.
 public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     /// Once.
     case perCall = "once per call"
@@ -89,7 +88,7 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttempt = "for each attempt"
     /// Once for each attempt of each hop.
     case perAttemptOfHop = "for each attempt of each hop"
-    /// Once, and once more for each replay: an outer gate may send again in the same pass, for
+    /// Once, and once more for each replay; an outer gate may send again within one attempt, for
     /// example with new credentials after a 401.
     case perCallAndReplay = "once per call, and for each replay"
     /// Once for each hop, and again for each replay.
@@ -105,11 +104,10 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
 extension Stack {
     /// Explains the effects of the stack on a request, and computes the worst case of the call.
     ///
-    /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
-    /// (``/TurnpikeCore/Gate/facts(for:)``). Facts that a gate does not state are unknown. Gates of
-    /// the request's own options are included. Conditions are evaluated with this
-    /// request. If an outer gate may change the request, the worst case covers
-    /// both results.
+    /// No gate runs, and nothing is sent: the explanation uses only the facts of the gates
+    /// (``/TurnpikeCore/Gate/facts(for:)``). Effects that a gate does not state are unknown. Gates
+    /// that the request's own options add are included. The conditions of groups are evaluated with
+    /// this request. If an outer gate may change the request, the worst case covers both requests.
     /// - Parameters:
     ///   - request: The request, as the caller makes it.
     ///   - transport: The transport at the end of the stack.
@@ -133,7 +131,7 @@ extension Stack {
         String(describing: type(of: transport))
     }
 
-    // Why the framework refuses to send the request; nil if it sends the request.
+    // Why the framework refuses to send the request; nil if it does not.
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),

@@ -2,16 +2,14 @@
 
 import TurnpikeCore
 
-/// The parts of a stack that were read so far, outermost first.
 struct StackReading {
-    // How much the request may have changed before it reaches the next gate.
+    // How much outer gates may have changed the request before it reaches the next gate.
     private enum Change: Comparable {
         case none
         case fields
         case anything
     }
 
-    /// Why the gates of a group are skipped.
     struct Skip {
         let reason: String
         /// Whether the group may apply after an outer gate has changed the request.
@@ -25,13 +23,12 @@ struct StackReading {
     private var isUnknown = false
     private var isDecidedByRetry = false
     private var seen: HTTPHeaders = [:]
-    // The request with the fields that have been seen.
+    // The request with the fields that the gates so far have set.
     private var reached: Request?
-    /// The place of each gate, by its number.
     private(set) var places: [String] = []
 
-    /// Whether a request may be sent once more if its kept-alive connection ended before an answer:
-    /// the request may be repeatable, and no retry decides.
+    /// Whether a request may be sent once more after its reused connection has ended, because the
+    /// request may be repeatable and no retry decides.
     var mayResend: Bool {
         !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
     }
@@ -68,7 +65,7 @@ struct StackReading {
         } else if facts == nil, group == nil {
             status = .unknown
         }
-        // A condition may depend on the values of fields, which only a call has.
+        // A condition may depend on values of fields, which are known only during a call.
         let mayChange =
             skipped.map(\.mayChange)
             ?? (group == nil ? isChanged || isUnsure(gate, facts, request) : change != .none)
@@ -93,7 +90,7 @@ struct StackReading {
                 isOut
                 ? nil : .gate(number: number, variants: variants(gate, facts, request))
             if !isOut { note(gate, facts, isActive: facts?.passedOver == nil || mayChange) }
-            // A gate that some requests skip decides nothing for these requests.
+            // A gate that some requests skip does not decide about their repetition.
             if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(
@@ -117,7 +114,6 @@ struct StackReading {
                 && (change < .anything || retrier.decidesResend(of: changed))
     }
 
-    /// The request with the fields that outer gates set.
     private func reaching(_ request: Request) -> Request { reached ?? request }
 
     private mutating func see(_ name: HTTPHeaders.Name, _ value: String) {
@@ -126,14 +122,14 @@ struct StackReading {
         if reached?.headers.contains(name) == false { reached?.headers.append(name, value) }
     }
 
-    // An outer gate may set a field only sometimes: an answer is sent only after a challenge.
+    // An outer gate may set a field only sometimes, for example after a challenge.
     private func isUnsure(_ gate: any Gate, _ facts: GateFacts?, _ request: Request) -> Bool {
         guard !seen.isEmpty, let facts, let bare = gate.facts(for: request) else { return false }
         return facts.effects != bare.effects || facts.passedOver != bare.passedOver
     }
 
-    // How the gate may act on the requests that reach it. A redirect or an adapter may have turned
-    // the request into a GET, and more gates repeat a GET than any other request.
+    // The ways in which the gate may act on the requests that reach it. A redirect or an adapter
+    // may have turned the request into a GET. More gates repeat a GET than any other request.
     private func variants(
         _ gate: any Gate, _ facts: GateFacts?, _ request: Request
     ) -> [WorstCase.Variant] {
@@ -152,7 +148,7 @@ struct StackReading {
             + (facts.passedOver == nil && others?.passedOver == nil ? [] : [.nothing])
     }
 
-    // The outer gates decide which requests the inner gates see, and how often.
+    // The outer gates decide which requests reach the inner gates, and how often.
     private mutating func note(_ gate: any Gate, _ facts: GateFacts?, isActive: Bool) {
         guard let facts else {
             switch Self.role(of: gate) {
@@ -228,7 +224,6 @@ struct StackReading {
 }
 
 extension GateFacts {
-    /// Whether a group applies to every request.
     fileprivate var isUnconditional: Bool {
         let selects = effects.contains { if case .selects = $0 { true } else { false } }
         return !selects && passedOver == nil

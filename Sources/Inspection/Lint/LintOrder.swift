@@ -2,10 +2,10 @@
 
 import TurnpikeCore
 
-/// An order of a stack that obeys all rules of order, with as few changes as possible.
+/// An order of the stack that obeys all rules of order with few changes.
 struct LintOrder {
     private let gates: [any Gate]
-    // The demands on the gates of the stack (no path) and of each group: pairs of positions.
+    // The required orders as pairs of positions, for the stack (empty path) and for each group.
     private var demands: [[Int]: Set<[Int]>] = [:]
 
     init(_ stack: Stack, _ edges: [LintEdge]) {
@@ -13,14 +13,14 @@ struct LintOrder {
         for edge in edges {
             let (outer, inner) = (edge.outer.path, edge.inner.path)
             let common = zip(outer, inner).prefix { $0 == $1 }.count
-            // A gate and the group around it have no order.
+            // No order is defined between a gate and the group around it.
             guard common < outer.count, common < inner.count else { continue }
             demands[Array(outer.prefix(common)), default: []]
                 .insert([outer[common], inner[common]])
         }
     }
 
-    /// The names of the gates in that order; nil if there is no such order.
+    /// The names of the gates in the repaired order; nil if there is no such order.
     var names: [String]? { names(of: gates, at: []) }
 
     private func names(of gates: [any Gate], at path: [Int]) -> [String]? {
@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm: the next gate is always the first allowed gate.
+    // Kahn's algorithm, which always takes the first gate that is allowed next.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -47,7 +47,7 @@ struct LintOrder {
             inside[demand[0]].append(demand[1])
         }
         var isPlaced = [Bool](repeating: false, count: count)
-        // All gates before this position have their places.
+        // All gates before this position are already placed.
         var first = 0
         var order: [Int] = []
         while let next = (first..<count).first(where: { !isPlaced[$0] && waiting[$0] == 0 }) {
@@ -60,9 +60,7 @@ struct LintOrder {
     }
 }
 
-/// A gate that must be outside of another gate.
 struct LintEdge: Sendable {
-    /// One of the two gates.
     enum Side: Sendable {
         case outer, inner
     }
@@ -75,18 +73,15 @@ struct LintEdge: Sendable {
     subscript(side: Side) -> LintSubject.Entry { side == .outer ? outer : inner }
 }
 
-/// A gate in the wrong order.
 struct LintBreach: Sendable {
-    /// The gate and the first of the others.
     let edge: LintEdge
-    /// The gates to which the order of this gate is wrong, outermost first.
     let others: [LintSubject.Entry]
 
     var outer: LintSubject.Entry { edge.outer }
     var inner: LintSubject.Entry { edge.inner }
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
-    /// The breaches of broken edges: one for each gate on the offender's side, or for each edge.
+    /// The breaches of edges: one for each gate on the offender's side, or one for each edge.
     static func all(_ edges: [LintEdge], _ offender: LintEdge.Side?) -> [LintBreach] {
         guard let offender else { return edges.map { LintBreach(edge: $0, others: [$0.inner]) } }
         let other: LintEdge.Side = offender == .outer ? .inner : .outer
@@ -97,10 +92,10 @@ struct LintBreach: Sendable {
         }
     }
 
-    /// The attempts that the retries among the others make of one call; nil for any number.
+    /// The attempts that the retries among the other gates make of one call; nil for any number.
     var attempts: Int? { LintSubject.product(others) { $0.retries?.attempts } }
 
-    /// The requests that the redirects among the others make of one call; nil for any number.
+    /// The requests that the redirects among the other gates make of one call; nil for any number.
     var requests: Int? { LintSubject.product(others) { Self.count($0.effects) } }
 
     private static func count(_ effects: [GateEffect]) -> Int? {
@@ -111,7 +106,7 @@ struct LintBreach: Sendable {
         return nil
     }
 
-    /// The names of the others, each once: `Retry and Hedge`.
+    /// The different names of the other gates: `Retry and Hedge`.
     var names: String {
         var names: [String] = []
         for other in others where !names.contains(other.name) { names.append(other.name) }

@@ -4,19 +4,18 @@ import TurnpikeSupport
 
 /// A rule of the linter.
 ///
-/// Rules check the facts that gates state (``/TurnpikeCore/GateFacts``), never the name of a gate.
-/// ``all`` is the table of the rules; the article <doc:OrderOfTheStack> is made from it.
+/// Rules use only the facts that gates state (``/TurnpikeCore/GateFacts``). The article
+/// <doc:OrderOfTheStack> is made from ``all``.
 public struct LintRule: Sendable, Identifiable {
-    /// The kind of check.
     enum Check: Sendable {
-        /// Gates must be outside of other gates; the story describes the harm of another order.
+        /// Gates must be outside of other gates.
         ///
-        /// There is one finding for each gate on the offender's side, with all gates to which its
-        /// order is wrong. Without a side, there is one finding for each pair of gates.
+        /// The text describes the harm of another order. Each gate on the offender's side gets one
+        /// finding, with all gates to which its order is wrong. Without a side, each pair of gates
+        /// gets one finding.
         case order(
             offender: LintEdge.Side?, edges: @Sendable (LintSubject) -> [LintEdge],
             story: @Sendable (LintBreach, LintSubject) -> String)
-        /// Any other check.
         case state(@Sendable (LintSubject) -> [LintDraft])
     }
 
@@ -70,10 +69,9 @@ public struct LintRule: Sendable, Identifiable {
     }
 }
 
-/// The findings of a rule about a stack.
 struct LintDraft: Sendable {
     let story: String
-    /// The gates, outermost first, each once.
+    /// The gates of the finding, outermost first, without repetitions.
     private(set) var gates: [LintSubject.Entry]
 
     init(_ story: String, _ gates: LintSubject.Entry...) {
@@ -93,7 +91,6 @@ struct LintDraft: Sendable {
         gates.sort { $0.index < $1.index }
     }
 
-    /// Merges the drafts of a rule, so that each story occurs once, with all of its gates.
     static func merged(_ drafts: [LintDraft]) -> [LintDraft] {
         var merged: [LintDraft] = []
         var places: [String: [Int]] = [:]

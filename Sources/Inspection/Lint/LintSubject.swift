@@ -2,25 +2,22 @@
 
 import TurnpikeCore
 
-/// A stack as rules see it: the facts of each gate, in the order in which requests pass.
 struct LintSubject: Sendable {
-    /// A gate of the stack, or of a group in it.
     struct Entry: Sendable {
-        /// How many gates a request passes before this one.
+        /// How many gates a request passes before this gate.
         let index: Int
         let path: [Int]
         let name: String
         let facts: GateFacts?
         /// Whether the gate may have effects that its facts do not state.
         let isUnknown: Bool
-        /// The groups around the gate that let only some requests in.
+        /// The groups around the gate that admit only some requests.
         let conditions: Set<[Int]>
-        /// Whether one of these groups selects by origin.
+        /// Whether one of the groups around the gate selects requests by origin.
         let isBoundByOrigin: Bool
-        /// The origins of the groups that select by origin; nil if no group does.
         let originsAround: Set<Origin>?
-        /// The gate's facts for a request to the client's base URL; nil if no such request passes
-        /// the gate, or if there is no base URL.
+        /// The gate's facts for a request to the client's base URL; nil if there is no base URL, or
+        /// if no such request passes the gate.
         let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }
@@ -30,12 +27,11 @@ struct LintSubject: Sendable {
 
     let entries: [Entry]
     let capabilities: TransportCapabilities
-    /// Whether a server can end the process over the transport.
+    /// Whether a server can crash the process through the transport.
     let canEndProcess: Bool
-    /// The origin of calls with a relative target.
     let base: Origin?
 
-    /// A rule compares each pair of gates, so longer stacks are not checked.
+    /// A rule compares each pair of gates, so stacks with more gates are not checked.
     static let maxGates = 100
 
     init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
@@ -66,7 +62,7 @@ struct LintSubject: Sendable {
                     factsAtBase: passes ? atBase : nil))
             guard let group else { continue }
             var (inner, isInnerBound) = (conditions, isBound)
-            // A group without facts may apply to any requests.
+            // A group without facts may apply to any request.
             if facts == nil { inner.insert(path) }
             for case .selects(let byOrigin) in facts?.effects ?? [] {
                 inner.insert(path)
@@ -82,12 +78,10 @@ struct LintSubject: Sendable {
 
     // MARK: Asking
 
-    /// Whether a gate of the stack may have effects that it does not state.
     var hasUnknown: Bool { entries.contains(where: \.isUnknown) }
 
     func all(_ kind: GateKind) -> [Entry] { entries.filter { $0.kinds.contains(kind) } }
 
-    /// The gates of a kind that no other gate of the kind surrounds for every request.
     func outermost(_ kind: GateKind) -> [Entry] {
         let all = all(kind)
         return all.filter { entry in
@@ -97,7 +91,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The gates of a kind that share no request with a gate of another kind.
+    /// The gates of one kind that share no request with a gate of the other kind.
     func all(_ kind: GateKind, without other: GateKind) -> [Entry] {
         if hasUnknown { return [] }
         let others = all(other)
@@ -108,26 +102,25 @@ struct LintSubject: Sendable {
         entries.filter { $0.effects.contains(where: isMeant) }
     }
 
-    /// Whether some request passes both gates, according to the groups around them.
     func mayMeet(_ first: Entry, _ second: Entry) -> Bool {
         first.index != second.index
             && (first.conditions.isSubset(of: second.conditions)
                 || second.conditions.isSubset(of: first.conditions))
     }
 
-    /// The demand that each gate of one list is outside of each gate of another list.
+    /// The rule that each gate of one list is outside of each gate of the other list.
     func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
         outer.flatMap { outer in
             inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
         }
     }
 
-    /// The demand that gates of one kind are outside of gates of another kind.
+    /// The rule that gates of one kind are outside of gates of the other kind.
     func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The demand that each gate has an inner gate of a kind, or else that all of them move inside.
+    /// The rule that each gate has an inner gate of a kind, or else that all of them move inside.
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)
@@ -139,7 +132,6 @@ struct LintSubject: Sendable {
         all(kind).filter { $0.index > outer.index && mayMeet($0, outer) }
     }
 
-    /// The sets of gates that one request may pass: one set for each combination of groups.
     static func passed(_ entries: [Entry]) -> [[Entry]] {
         var seen: Set<Set<[Int]>> = []
         return entries.filter { seen.insert($0.conditions).inserted }.map { innermost in
@@ -147,7 +139,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The largest product of the factors of gates that one request passes; nil if it is too large.
+    /// The largest product of a factor over the gates that one request passes; nil if too large.
     static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
         var most = 0
         for passed in passed(entries) {
@@ -165,7 +157,6 @@ struct LintSubject: Sendable {
 }
 
 extension LintSubject.Entry {
-    /// The gate's retries: the attempts, and the longest sum of waits.
     var retries: (attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)? {
         for case .retries(let attempts, let waits, let repeats) in effects {
             return (attempts, waits, repeats)
@@ -178,25 +169,26 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// The reason why the gate may hold requests back, except for a substitute; nil if it may not.
+    /// Why the gate may delay requests, not counting a substitute; nil if it may not.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
         return nil
     }
 
-    /// The listed origins for the secrets that the gate sets.
+    /// The origins to which the gate's secrets are restricted.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // A credential that the gate itself binds goes to one origin, which only the client knows.
+        // A credential that the gate itself restricts goes to one origin, which only the client
+        // knows.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
         }
         return isUnbound ? originsAround ?? [] : []
     }
 
-    /// The fields with secrets that the gate sets: their names, whether they go only to certain
-    /// origins, and whether they differ from call to call.
+    /// The secret fields that the gate sets: their names, whether they go only to certain origins,
+    /// and whether they differ between calls.
     var secrets: [(names: [HTTPHeaders.Name], isBound: Bool, variesByCall: Bool)] {
         effects.compactMap {
             guard case .setsFields(let names, .secret(let isBound, let varies)) = $0 else {

@@ -5,10 +5,10 @@ public import TurnpikeCore
 extension Stack {
     /// Finds mistakes in the order of the gates, and gates that are missing.
     ///
-    /// Nothing is sent and no gate runs; the check uses the facts that gates state
-    /// (``/TurnpikeCore/GateFacts``). A gate that states no facts is not judged, nor is a gate
-    /// beyond the first 100. A rule has one finding for each gate in the wrong place, with
-    /// the gates to which its order is wrong, and at most 20 findings.
+    /// Nothing is sent and no gate runs. The check uses only the facts that gates state
+    /// (``/TurnpikeCore/GateFacts``). Gates without facts, and gates beyond the first 100, are not
+    /// judged. A rule has at most 20 findings. Each finding names a gate in the wrong place, and
+    /// the gates to which its order is wrong.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
@@ -21,11 +21,12 @@ extension Stack {
     /// }
     /// ```
     /// - Parameters:
-    ///   - transport: The transport, whose capabilities count.
-    ///   - baseURL: The base URL of the client; without it, the origins of secrets are not checked.
+    ///   - transport: The transport, whose capabilities affect some rules.
+    ///   - baseURL: The base URL of the client. Without a base URL, the origins of secrets are not
+    ///     checked.
     ///   - ignored: The ids of rules that do not apply to this stack. State the reason in a
-    ///     comment. An unknown id is a finding, `unknown-rule`, so that the list stays up to date.
-    /// - Returns: The findings, the worst first. Findings of one severity have the order of
+    ///     comment. An unknown id is itself a finding, `unknown-rule`.
+    /// - Returns: The findings, the most severe first. Findings of equal severity have the order of
     ///   ``LintRule/all``.
     public func lint(
         for transport: any Transport, baseURL: Target? = nil, ignoring ignored: [String] = []
@@ -78,25 +79,25 @@ extension LintRule {
 
 /// A mistake that the linter has found in a stack.
 public struct LintFinding: Sendable, Hashable {
-    /// The id of the rule, by which it is ignored: `deadline-inside-retry`.
+    /// The id by which users ignore the rule, such as `deadline-inside-retry`.
     public let rule: String
     /// The severity of the mistake.
     public let severity: LintSeverity
     /// The harm, with the figures of this stack.
     public let story: String
-    /// The gates of the mistake, outermost first; none if a gate is missing.
+    /// The gates of the mistake, outermost first; empty if a gate is missing.
     public let gates: [LintPlace]
     /// The way to repair the mistake.
     public let remedy: String
     /// The names of the gates in an order that repairs the mistake; nil if no order does.
     ///
-    /// A group is written with the gates inside it: `Group(Retry, Log)`. The order also obeys all
-    /// other rules of order.
+    /// A group shows its inner gates: `Group(Retry, Log)`. This order also obeys all other rules of
+    /// order.
     public let mendedOrder: [String]?
 }
 
 extension LintFinding: CustomStringConvertible {
-    /// Two lines: severity, rule, gates and story, then the remedy.
+    /// Two lines: first the severity, rule, gates and story, then the remedy.
     public var description: String {
         let places = gates.isEmpty ? "" : " (\(gates.map(\.description).joined(separator: ", ")))"
         let order = mendedOrder.map { ": " + $0.joined(separator: ", ") } ?? ""
@@ -106,7 +107,7 @@ extension LintFinding: CustomStringConvertible {
 
 /// The place of a gate in a stack.
 public struct LintPlace: Sendable, Hashable {
-    /// The position in the stack, and in each group inside, all from 0: `[2]`, `[1, 0]`.
+    /// The position in the stack, and in each group inside, all counted from 0: `[2]`, `[1, 0]`.
     public let path: [Int]
     /// The gate's name.
     public let name: String
@@ -121,10 +122,10 @@ extension LintPlace: CustomStringConvertible {
 
 /// The severity of a finding of the linter.
 public enum LintSeverity: String, Sendable, CaseIterable {
-    /// Calls fail, are repeated, leak, or outlast their bounds.
+    /// Calls fail, are repeated, leak secrets, or outlast their bounds.
     case error
-    /// The stack does not behave as a reader of the stack expects.
+    /// The stack does not behave as its reader expects.
     case warning
-    /// This may be a mistake, or may be intended.
+    /// The finding may be a mistake, or may be intended.
     case hint
 }

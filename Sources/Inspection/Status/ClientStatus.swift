@@ -4,20 +4,20 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The present state of a client, which says on one screen why calls fail or wait now.
+/// The present state of a client, which shows why calls fail or wait now.
 ///
-/// Gates and transports state it themselves (``/TurnpikeCore/Gate/liveFigures(at:)``). Secrets are
-/// hidden as in traces. ``StatusSocket`` serves it to `turnpike status`.
+/// Gates and transports state their own figures (``/TurnpikeCore/Gate/liveFigures(at:)``). Secrets
+/// are hidden as in traces. ``StatusSocket`` sends this state to `turnpike status`.
 public struct ClientStatus: Sendable, Hashable, Codable {
     /// The client itself, a gate, or the transport.
     public struct Part: Sendable, Hashable, Codable {
-        /// The place of a gate, `3` or `3.1`; empty for the client and the transport.
+        /// The place of a gate, such as `3` or `3.1`; empty for the client and the transport.
         public let place: String
         /// The name.
         public let name: String
-        /// What it is configured to do; empty if that is not known.
+        /// The configuration in words; empty if it is not known.
         public let summary: String
-        /// Its state: trouble first, then by name, at most 40 lines.
+        /// The figures of the part: trouble first, then by name, at most 40 figures.
         public let figures: [LiveFigure]
 
         init(_ place: String, _ name: String, _ summary: String?, _ figures: [LiveFigure]) {
@@ -37,12 +37,12 @@ public struct ClientStatus: Sendable, Hashable, Codable {
         }
     }
 
-    /// The time of the client.
+    /// The time by the client's clock.
     public let date: Date
     /// The client, its gates outermost first, and its transport.
     public let parts: [Part]
 
-    /// Reads the state of a client; nothing is sent, and no call waits for it.
+    /// Reads the state of a client, without a request and without delaying a call.
     public init(of client: Client) {
         let (now, calls, transport) = (client.timeSource.now, client.runningCalls, client.transport)
         let fault = client.fault.map { LiveFigure("fault", $0.message, isTrouble: true) }
@@ -81,7 +81,7 @@ public struct ClientStatus: Sendable, Hashable, Codable {
 }
 
 extension ClientStatus: CustomStringConvertible {
-    /// Text for a terminal, without control characters: the troubles, then the parts.
+    /// Text for a terminal, without control characters: first the troubles, then the parts.
     public var description: String {
         let (places, names) = (parts.map(\.place.count), parts.map { min($0.name.count, 24) })
         let (place, name) = (places.max() ?? 0, names.max() ?? 0)
@@ -101,7 +101,7 @@ extension ClientStatus: CustomStringConvertible {
 extension [ClientStatus] {
     /// Returns the states as one HTML page in the look of the traces.
     ///
-    /// It runs no script and loads nothing. Texts of others are text on it, never markup.
+    /// The page runs no script and loads nothing. Texts from others are text, never markup.
     /// - Parameter title: The title of the page.
     /// - Returns: The text of the file.
     public func html(title: String = "Status") -> String {

@@ -13,11 +13,12 @@ import TurnpikeSupport
 /// defer { socket.close() }
 /// ```
 ///
-/// Its mode is 0600: only the user of the process, and the superuser, can connect. A peer gets the
-/// state of each client as JSON. Nothing is read from it, so nothing can be set. Peers are served one
-/// after the other; one that reads nothing for a second is given up.
+/// The socket has mode 0600, so only the user of the process and the superuser can connect. A peer
+/// gets the state of each client as JSON. The socket reads nothing from a peer, so a peer cannot
+/// change anything. Peers are served one after another. A peer that reads nothing for a second is
+/// disconnected.
 public final class StatusSocket: Sendable {
-    // SAFETY: it is not changed, and `cancel` may be called on any thread.
+    // SAFETY: the property is not changed, and any thread may call `cancel`.
     private nonisolated(unsafe) let source: any DispatchSourceRead
     private let folder: Folder
     private let name: String
@@ -26,13 +27,13 @@ public final class StatusSocket: Sendable {
 
     /// Opens the socket.
     ///
-    /// A socket that a process of the same user has left behind is replaced.
+    /// If an ended process of the same user has left a socket behind, this replaces it.
     /// - Parameters:
-    ///   - path: Where it is, in at most 103 bytes. Other users must not be able to write to the
-    ///     folder, unless it is sticky, as `/tmp` is.
-    ///   - clients: The clients to show. The socket keeps them until it is closed.
-    /// - Throws: A fault of the file system; also if a process serves the path, or if it is no socket
-    ///   of this user.
+    ///   - path: The path of the socket, at most 103 bytes. Other users must not be able to write
+    ///     to its folder, unless the folder is sticky, as `/tmp` is.
+    ///   - clients: The clients to show. The socket retains the clients until it is closed.
+    /// - Throws: A fault of the file system, also if a process serves the path, or if the path is
+    ///   not a socket of this user.
     public convenience init(at path: String, of clients: Client...) throws {
         try self.init(at: path, of: clients, patience: timeval(tv_sec: 1, tv_usec: 0))
     }
@@ -54,7 +55,7 @@ public final class StatusSocket: Sendable {
             try folder.remove(name)
             isBound = unsafe server.call(bind)
         }
-        // Nobody can connect before it listens.
+        // Nobody can connect before the socket listens, so the mode is set first.
         guard isBound, unsafe chmod(path, 0o600) == 0, listen(server.descriptor, 8) == 0,
             let status = try folder.status(of: name)
         else { throw FileFault("open the socket \(path)") }
@@ -64,7 +65,7 @@ public final class StatusSocket: Sendable {
         source.setEventHandler {
             server.serve(patience) { (try? clients.map { ClientStatus(of: $0) }.json()) ?? Data() }
         }
-        // Until then the server keeps its descriptor.
+        // The server keeps its descriptor until the source is cancelled.
         source.setCancelHandler { withExtendedLifetime(server) {} }
         source.resume()
         unsafe self.source = source
@@ -72,12 +73,12 @@ public final class StatusSocket: Sendable {
 
     deinit { close() }
 
-    /// Removes the socket, and serves no more peers.
+    /// Removes the socket, and serves no further peers.
     public func close() {
-        // The path, and even the inode, may belong to a later socket by now.
+        // The path, and even the inode, may already belong to a later socket.
         if isClosed.exchange(true, ordering: .relaxed) { return }
         unsafe source.cancel()
-        // Another process may have replaced it.
+        // Another process may have replaced the socket.
         if let status = try? folder.status(of: name), UInt64(status.st_ino) == inode {
             _ = try? folder.remove(name)
         }
@@ -85,17 +86,19 @@ public final class StatusSocket: Sendable {
 }
 
 extension [ClientStatus] {
-    /// Reads the states that a ``StatusSocket`` serves; it blocks the thread.
-    /// - Parameter path: Where the socket is.
-    /// - Throws: A fault of the file system, also if the process behind it sends nothing for five
-    ///   seconds, or more than 16 MiB; a `DecodingError` if it sends something else.
+    /// Reads the states that a ``StatusSocket`` serves.
+    ///
+    /// Blocks the thread.
+    /// - Parameter path: The path of the socket.
+    /// - Throws: A fault of the file system, also if the server sends nothing for five seconds or
+    ///   more than 16 MiB. A `DecodingError` if the content is not the JSON of states.
     public init(socket path: String) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         self = try decoder.decode(Self.self, from: UnixSocket(path).content(upTo: 1 << 24))
     }
 
-    /// Returns the states as JSON: objects with `date` and `parts`, as ``ClientStatus`` has them.
+    /// Returns the states as JSON: objects with the members of ``ClientStatus``.
     public func json() throws -> Data {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
@@ -104,7 +107,7 @@ extension [ClientStatus] {
     }
 }
 
-/// A socket for a path that waits for 5 seconds at most; its descriptor is closed with it.
+/// A socket for a path, which waits for at most 5 seconds and owns its descriptor.
 final class UnixSocket: Sendable {
     let descriptor: CInt
     private let path: String
@@ -113,7 +116,7 @@ final class UnixSocket: Sendable {
         let room = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
         if path.utf8.count >= room { throw FileFault("use \(path)", code: ENAMETOOLONG) }
         self.path = path
-        // The type is 1 on all systems, which declare it differently.
+        // The type is 1 on all systems, but the systems declare it differently.
         descriptor = socket(AF_UNIX, numericCast(1), 0)
         guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
             throw FileFault("make a socket")
@@ -125,8 +128,6 @@ final class UnixSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Calls `bind` or `connect`.
-    /// - Returns: Whether it succeeded.
     func call(_ function: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -140,17 +141,16 @@ final class UnixSocket: Sendable {
         }
     }
 
-    /// Sends the next peer some content, and hangs up.
     func serve(_ patience: timeval, _ content: () -> Data) {
         let peer = accept(descriptor, nil, nil)
-        // Without a descriptor for the peer, it would be asked for again at once.
+        // Without a free descriptor, the peer would at once be accepted again.
         if peer < 0 { return Thread.sleep(forTimeInterval: 0.1) }
         defer { close(peer) }
-        // A child of this process would keep the peer from seeing the end.
+        // A child process would inherit the connection, and the peer would not see its end.
         _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
         Self.set(SO_SNDTIMEO, of: peer, to: patience)
         var rest = content()[...]
-        // A peer that reads a little at a time is given up too.
+        // The loop is bounded, so that a peer that reads very slowly is disconnected too.
         for _ in 0..<64 where !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in
                 unsafe send(peer, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
@@ -160,7 +160,6 @@ final class UnixSocket: Sendable {
         }
     }
 
-    /// Reads to the end.
     func content(upTo maxBytes: Int) throws -> Data {
         guard unsafe call(connect) else { throw FileFault("connect to \(path)") }
         var content = Data()

@@ -12,10 +12,10 @@ extension Call {
     /// let user = try await call.decode(User.self)
     /// ```
     ///
-    /// Any terminal method works, and a failed call has its trace as well. Copies of the call
-    /// that are made afterwards share the trace.
+    /// Every method that sends the call works, and a failed call also has a trace. Later copies of
+    /// the call share the trace.
     /// - Parameter redaction: The rules for hiding secrets in the trace.
-    /// - Returns: A call that is recorded whenever it is sent.
+    /// - Returns: A call that is recorded each time it is sent.
     public func traced(redaction: Redaction = .standard) -> Call {
         var copy = self
         copy.readers.removeAll { $0 is CallRecording }
@@ -23,19 +23,18 @@ extension Call {
         return copy
     }
 
-    /// The trace of this call so far; nil if the call is not
-    /// ``traced(redaction:)`` or was not sent yet.
+    /// The trace of this call so far; nil if the call is not ``traced(redaction:)`` or was not sent
+    /// yet.
     ///
-    /// If the call is sent several times, by its caller or by a terminal such as a download that
-    /// resumes, this is the trace of the last send. A body that is read later is part of the trace:
-    /// read the property again when the body has ended (``Trace/isComplete``).
+    /// If the call is sent several times, for example by a download that resumes, this is the trace
+    /// of the last send. The trace includes a body that is read later. Read the property again when
+    /// the body has ended (``Trace/isComplete``).
     public var trace: Trace? {
         for case let recording as CallRecording in readers { return recording.last?.trace }
         return nil
     }
 }
 
-/// The reader of a traced call; it has the recorder of the last send.
 final class CallRecording: CallReader {
     let redaction: Redaction
     private let state = Mutex<TraceRecorder?>(nil)

@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// The times and sizes of the reads of a body, in a bounded number of buckets.
 ///
-/// New chunks have a bucket each. If there are too many buckets of one size, the two oldest of that
-/// size are merged, so that the buckets grow with their age and a long body keeps its shape.
+/// Each new chunk has its own bucket. If there are too many buckets of one size, the two oldest of
+/// them are merged. So old buckets cover more time, and a long body keeps its shape.
 struct ChunkBuckets {
     struct Bucket {
         let start: MonotonicInstant
@@ -23,16 +23,15 @@ struct ChunkBuckets {
         }
     }
 
-    /// The largest number of buckets.
     static let limit = 32
-    // How many buckets of one size there are before two are merged.
+    // The most buckets of one size; if there are more, the two oldest are merged.
     private static let perLevel = 4
 
     private(set) var buckets: [Bucket] = []
 
     mutating func add(_ bytes: Int, at now: MonotonicInstant) {
         buckets.append(Bucket(start: now, end: now, bytes: Int64(bytes), count: 1))
-        // The sizes only fall from the oldest bucket to the newest.
+        // From the oldest bucket to the newest, the sizes only decrease.
         var end = buckets.count
         while end > Self.perLevel {
             let level = buckets[end - 1].level
@@ -44,7 +43,6 @@ struct ChunkBuckets {
         if buckets.count > Self.limit { merge(at: 0) }
     }
 
-    /// Returns the buckets, of which the oldest are merged until at most `limit` are left.
     func merged(upTo limit: Int) -> [Bucket] {
         var copy = self
         while copy.buckets.count > max(limit, 1) { copy.merge(at: 0) }

@@ -3,26 +3,22 @@
 import Foundation
 import TurnpikeCore
 
-/// The notes of a recorder about a call, before secrets are hidden.
+/// The data of a recorder about a call, before secrets are hidden.
 ///
-/// It is bounded: beyond a number of spans, new spans are only counted.
+/// The size is bounded: beyond ``maxSpans``, new spans are only counted.
 struct RecordedTrace {
-    /// How many spans are noted; phases of exchanges are added later.
     static let maxSpans = 160
-    /// How many of the spans may be exchanges.
     static let maxExchanges = 48
 
-    /// The largest number of bytes of a response's header fields that are recorded.
     static let maxHeadBytes = 16_384
 
     /// Returns the buckets; the oldest are merged until there are at most `limit` buckets.
     enum Kind {
         case call(Request)
-        /// A pass; the name of its gate is read only when a trace is made.
+        /// A request passes a gate; the name of the gate is read only when a trace is made.
         case gate(GatePass)
         case attempt(Int)
         case wait(String)
-        /// The exchange at an index.
         case exchange(Int)
     }
 
@@ -62,9 +58,9 @@ struct RecordedTrace {
         let start: MonotonicInstant
         var end: MonotonicInstant?
         var outcome: Outcome?
-        /// Whether nothing may begin inside any more.
+        /// Whether no further span may begin inside this span.
         var isSealed = false
-        /// The note of the gate about its pass.
+        /// The description that the gate gives of its work on the request.
         var detail: String?
     }
 
@@ -74,7 +70,6 @@ struct RecordedTrace {
         var head: ResponseHead?
         var headAt: MonotonicInstant?
         var encodedBodyBytes: Int64?
-        // The reports of the transport.
         var timeline = Timeline()
         var contentSentAt: MonotonicInstant?
         var bytesReceived: Int64 = 0
@@ -85,7 +80,6 @@ struct RecordedTrace {
             requestBodyBytes = request.body.length
         }
 
-        /// Notes that so many bytes of content were read.
         mutating func add(_ bytes: Int, at now: MonotonicInstant) {
             bytesReceived += Int64(bytes)
             chunks.add(bytes, at: now)
@@ -112,7 +106,7 @@ struct RecordedTrace {
         id = context.id
         timeSource = context.timeSource
         date = timeSource.date
-        // The capacity suffices for the usual stack.
+        // This capacity suffices for the usual stack.
         spans = []
         spans.reserveCapacity(32)
         spans.append(
@@ -121,12 +115,10 @@ struct RecordedTrace {
                 start: timeSource.now))
     }
 
-    /// Applies a change in place.
     mutating func apply<Result>(_ change: (inout RecordedTrace) -> Result) -> Result {
         change(&self)
     }
 
-    /// The span of a part; nil if it was left out.
     private func span(of part: Int) -> Int? {
         // Parts are numbered as they begin, but parallel parts may arrive in another order.
         let place = min(part, spans.count - 1)
@@ -134,7 +126,6 @@ struct RecordedTrace {
         return spans.lastIndex { $0.part == part }
     }
 
-    /// Notes the beginning of a part, unless the trace is full or the part around it has ended.
     mutating func begin(_ part: Int, _ kind: CallPart, in parent: Int, at now: MonotonicInstant) {
         let isFull = spans.count >= Self.maxSpans
         guard let parent = span(of: parent) else {
@@ -163,7 +154,6 @@ struct RecordedTrace {
         spans.append(Span(part: part, parent: parent, kind: noted, start: now))
     }
 
-    /// Notes a gate's description of its pass, if the part is that pass.
     mutating func describe(_ part: Int, of gate: String, _ detail: String) {
         guard let span = span(of: part), case .gate(let pass) = spans[span].kind,
             pass.gateName == gate
@@ -171,9 +161,9 @@ struct RecordedTrace {
         spans[span].detail = detail
     }
 
-    /// Notes the end of a span, if it has not ended.
+    /// Records the end of a span, if it has not ended.
     ///
-    /// When a wait ends, its parts end too, because work that outlasts the wait is for other calls.
+    /// The inner parts of a wait end with it, because work that outlasts it is for other calls.
     mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now
@@ -192,7 +182,6 @@ struct RecordedTrace {
         }
     }
 
-    /// Changes the exchange of a part, or the one around the part, unless it has ended.
     mutating func change(_ part: Int, _ change: (inout Exchange) -> Void) {
         var place = span(of: part) ?? 0
         while place > 0 {
@@ -204,7 +193,6 @@ struct RecordedTrace {
         }
     }
 
-    /// Ends the call, and with it all spans that are under way.
     mutating func end(_ outcome: Outcome, at now: MonotonicInstant) {
         for index in spans.indices where spans[index].end == nil {
             spans[index].end = now
@@ -215,7 +203,7 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // The end of a span that is still under way at the end of its call.
+    // The end of a span that is still running when its call ends.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {
@@ -229,7 +217,6 @@ extension RecordedTrace.Outcome {
 }
 
 extension Request {
-    /// The request without content that is too large to search for secrets.
     fileprivate var withoutLargeContent: Request {
         if let data = body.inMemory, data.count <= 65_536 { return self }
         var copy = self
@@ -239,7 +226,6 @@ extension Request {
 }
 
 extension HTTPHeaders {
-    /// The first fields, as many as fit.
     fileprivate func prefix(upTo maxBytes: Int) -> HTTPHeaders {
         var rest = maxBytes
         let isLong = contains { field in

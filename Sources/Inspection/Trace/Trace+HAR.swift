@@ -8,12 +8,12 @@ extension [Trace] {
     /// Returns the exchanges of the traces as a HAR 1.2 file, which opens in the developer tools of
     /// browsers (W3C, HTTP Archive format).
     ///
-    /// Each exchange, and so each attempt and each hop, is an entry; each call is a page. An entry
-    /// without a response has the status 0, and the reason in `_error`, as browsers write it.
-    /// Contents are not part of a trace, only their sizes. `timings` are in milliseconds; -1 means
-    /// that a phase does not apply or is not known. They add up to `time`, without `ssl`, which is
-    /// a part of `connect`. Time outside of all known phases counts as `wait`.
-    /// - Returns: The object, to be written with ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
+    /// Each exchange, and so each attempt and each hop, is an entry. Each call is a page. An entry
+    /// without a response has the status 0, and the reason in `_error`, as in files of browsers.
+    /// `timings` are in milliseconds; -1 means that a phase does not apply or is unknown. The
+    /// timings add up to `time`, without `ssl`, which is a part of `connect`. Time outside of all
+    /// known phases counts as `wait`.
+    /// - Returns: The object, for ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
     public func har() -> JSONValue {
         var log = HARFormat.log
         log["pages"] = .array(map(\.page))
@@ -22,7 +22,7 @@ extension [Trace] {
                 span.exchange.map { trace.entry(of: span, $0) }
             }
         }
-        // Entries are in the order of their beginnings, across calls (HAR 1.2, entries).
+        // The entries of all calls are in the order in which they began (HAR 1.2, entries).
         let sorted = entries.sorted { $0.start < $1.start }
         log["entries"] = .array(sorted.map { .object($0.json) })
         return ["log": .object(log)]
@@ -81,7 +81,6 @@ extension Trace {
         }
     }
 
-    /// The number of the attempt that a span lies in, if it lies in one.
     func attempt(around span: TraceSpan) -> Int? {
         var place = span.parent
         while let index = place {
@@ -97,9 +96,9 @@ extension Trace {
         let phases = TracePhases(of: span, in: children(of: span))
         let ssl = phases[.tls]
         let connect = phases[.connect].map { $0 + (ssl ?? .zero) } ?? ssl
-        // The time of the exchange that no phase covers.
+        // The time of the exchange that belongs to no phase.
         let rest = max((span.duration ?? phases.sum) - phases.sum, .zero)
-        // HAR 1.2: send, wait and receive are required, and not negative.
+        // In HAR 1.2, send, wait and receive are required and not negative.
         let parts: [(String, Duration?)] = [
             ("blocked", phases[.queue]), ("dns", phases[.resolution]), ("connect", connect),
             ("send", phases[.send] ?? .zero), ("wait", (phases[.firstByte] ?? .zero) + rest),
@@ -113,7 +112,6 @@ extension Trace {
             json[name] = Self.number(value)
         }
         json["ssl"] = Self.number(ssl.map(HARFormat.milliseconds) ?? -1)
-        // Each part is rounded to microseconds, so the sum has whole microseconds too.
         return (Self.number((sum * 1000).rounded() / 1000), json)
     }
 
@@ -124,9 +122,9 @@ extension Trace {
 
 /// Writes the objects of HAR 1.2 files that recordings and traces have in common.
 ///
-/// It redacts nothing: its input must already be redacted.
+/// The methods redact nothing, so their input must already be redacted.
 public enum HARFormat {
-    /// The members of `log` without its entries.
+    /// The members of `log`, except the entries.
     public static var log: JSONObject {
         [
             "version": "1.2",
@@ -134,8 +132,8 @@ public enum HARFormat {
         ]
     }
 
-    /// Returns a date as ISO 8601, in UTC with milliseconds; clamped to the years 1 to 9999, since
-    /// the format has four digits (RFC 3339 §1).
+    /// Returns a date as ISO 8601, in UTC with milliseconds, and in the years 1 to 9999 (RFC 3339
+    /// §1).
     public static func date(_ date: Date) -> String {
         let last = Date(timeIntervalSince1970: 253_402_300_799)
         return min(max(date, .distantPast), last)
@@ -150,7 +148,7 @@ public enum HARFormat {
     /// Returns the object of a request.
     /// - Parameters:
     ///   - method: The method.
-    ///   - url: The URL; its fragment is left out.
+    ///   - url: The URL. The fragment is left out.
     ///   - version: The HTTP version, such as `1.1`, if known.
     ///   - headers: The header fields.
     ///   - posted: The object `postData`; nil without content.
@@ -178,12 +176,12 @@ public enum HARFormat {
 
     /// Returns the object of a response.
     /// - Parameters:
-    ///   - status: The status; nil without a response, which is written as 0.
+    ///   - status: The status; nil without a response, which becomes 0.
     ///   - version: The HTTP version, such as `1.1`, if known.
     ///   - headers: The header fields.
-    ///   - content: The members of `content` beside `mimeType`; `size` is required.
-    ///   - bodySize: The size of the content as it was sent, in bytes, if known.
-    ///   - now: When the response was received, for cookies that expire.
+    ///   - content: The members of `content` besides `mimeType`. The member `size` is required.
+    ///   - bodySize: The size in bytes of the content as sent, if known.
+    ///   - now: The time at which the response was received. Cookies that expire need this time.
     /// - Returns: The object.
     public static func response(
         _ status: HTTPStatus?, version: String?, headers: HTTPHeaders, content: JSONObject,

@@ -28,8 +28,8 @@ extension Trace {
     /// | `error`, `message` | the error's code and description |
     /// | `exchange` | of an exchange: `method`, `url`, `requestHeaders`, `requestBodyBytes`, `status`, `responseHeaders`, `protocolVersion`, `peerAddress`, `isConnectionReused`, `bytesSent`, `bytesReceived`, `encodedBodyBytes` and `chunks` with `start`, `end`, `bytes` and `count` |
     ///
-    /// Header fields are a list of `[name, value]`, in order. Unknown values are missing. The JSON
-    /// contains no secrets, because a trace is redacted before it is stored.
+    /// Header fields are a list of `[name, value]`, in order. Members with unknown values are left
+    /// out. The JSON contains no secrets, because a trace is redacted before it is stored.
     /// - Returns: The object.
     public func json() -> JSONValue {
         let tree = TraceTree(self)
@@ -102,7 +102,6 @@ extension TraceExchange {
 }
 
 extension Duration {
-    /// The number of seconds in JSON, exact to the nanosecond.
     fileprivate var jsonSeconds: JSONValue {
         JSONNumber((self / .nanoseconds(1)).rounded() / 1e9).map(JSONValue.number) ?? 0
     }

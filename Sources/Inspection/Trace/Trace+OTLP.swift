@@ -6,19 +6,19 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in JSON, as collectors
-    /// read it at `/v1/traces` and from files (OTLP 1, JSON Protobuf Encoding).
+    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in JSON, which
+    /// collectors read at `/v1/traces` and from files (OTLP 1, JSON Protobuf Encoding).
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
-    /// HTTP; all other spans are `INTERNAL`. If the requests of a call have a `traceparent`, its
-    /// trace continues that trace. An exchange gets the identifier in the field, so that the spans
-    /// of servers are inside the exchange (W3C Trace Context). Otherwise, the identifiers are
-    /// derived from the call's identifier, so that a trace always gets the same identifiers.
+    /// HTTP. All other spans are `INTERNAL`. If the requests of a call have a `traceparent`, the
+    /// trace continues that trace. An exchange then gets the identifier in this field, so that the
+    /// servers' spans are inside it (W3C Trace Context). Without a `traceparent`, the identifiers
+    /// are derived from the call's identifier, so that each export has the same identifiers.
     ///
-    /// A span that is under way ends at the last known time of its call, and has the attribute
+    /// A span that is still running ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.
-    /// - Parameter service: The name of the program, the resource's `service.name`.
-    /// - Returns: The object. In a file for the collector's file receiver, the text is one line.
+    /// - Parameter service: The name of the program, for the resource attribute `service.name`.
+    /// - Returns: The object. For the collector's file receiver, write the text as one line.
     public func otlp(service: String) -> JSONValue {
         let spans = flatMap { TraceExport($0).spans }
         let resource: JSONValue = [
@@ -35,7 +35,6 @@ extension [Trace] {
     }
 }
 
-/// Attributes in the JSON encoding of protocol buffers, in which 64-bit integers are strings.
 private enum OTLP {
     static func text(_ key: String, _ value: String) -> JSONValue {
         ["key": .string(key), "value": ["stringValue": .string(value)]]
@@ -50,7 +49,6 @@ private enum OTLP {
     }
 }
 
-/// The spans of one trace with their identifiers.
 private struct TraceExport {
     private let trace: Trace
     private let end: Duration
@@ -79,7 +77,7 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // The field was set before the call's attempts: the call is a child.
+                // The field was set before the attempts, so the call itself is a child.
                 outer = identifier
             }
         }
@@ -99,7 +97,7 @@ private struct TraceExport {
         let parent = span.parent.map { identifiers[$0] } ?? outerParent
         object["parentSpanId"] = parent.map(JSONValue.string)
         object["traceState"] = state.map(JSONValue.string)
-        // The names of spans must have few different values, and paths have too many.
+        // Span names must have few different values, and paths have too many.
         object["name"] = .string(span.exchange?.method.rawValue ?? callName(span))
         // SPAN_KIND_CLIENT or SPAN_KIND_INTERNAL
         object["kind"] = span.exchange == nil ? 1 : 3
@@ -171,7 +169,7 @@ private struct TraceExport {
     }
 
     private func nanoseconds(_ offset: Duration) -> JSONValue {
-        // A `Double` holds a date of this century to a quarter of a microsecond.
+        // For a date of this century, a `Double` is exact to a quarter of a microsecond.
         let micros = max((trace.date.timeIntervalSince1970 * 1e6).rounded(), 0)
         // Nil if the date is not a number.
         let date = Int64(exactly: min(micros, 9e15)) ?? 0
@@ -182,7 +180,7 @@ private struct TraceExport {
 
     // MARK: Identifiers
 
-    // An identifier of zeros is invalid, but a digest is never all zeros in practice.
+    // An identifier of zeros is invalid, but in practice a digest is never all zeros.
     private static func derived(_ text: String, bytes: Int) -> String {
         SHA256.digest(of: Data("turnpike \(text)".utf8)).prefix(bytes).hexadecimal
     }

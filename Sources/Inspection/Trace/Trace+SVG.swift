@@ -6,8 +6,9 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
     ///
-    /// It needs no script, no font and no other file. It is dark if the reader prefers
-    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows.
+    /// The file needs no script, no font and no other file. The picture is dark if the viewer
+    /// prefers dark pages. An exchange has the colors of its phases, which have no rows of their
+    /// own.
     /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
     public func svg(width: Int = 860) -> String {
@@ -15,7 +16,6 @@ extension Trace {
     }
 }
 
-/// How a trace is drawn.
 private struct TracePicture {
     private let trace: Trace
     private let tree: TraceTree
@@ -33,7 +33,7 @@ private struct TracePicture {
         self.width = Double(width)
         tree = TraceTree(trace)
         rows = tree.rows.filter { $0.span.kind != .phase && $0.span.kind != .body }
-        // In text of 12 pixels, 6.4 pixels are enough for most letters of most fonts.
+        // At a text size of 12 pixels, most letters of most fonts need at most 6.4 pixels.
         let widest = rows.map { Double($0.depth) * 12 + Double($0.span.name.count) * 6.4 }.max()
         let names = min(max(widest ?? 0, 60), Double(width) * 0.36)
         barStart = 14 + names + Self.figures
@@ -94,11 +94,11 @@ private struct TracePicture {
         if span.kind == .exchange { return exchange(row, top) }
         var lines: [String] = []
         let kind = span.isBad ? "bad" : span.kindName
-        // The time inside is a line, and the span's own time is a bar on this line.
+        // The time of inner spans is a line. The span's own time is a bar on this line.
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }
-        // Bars of less than a pixel are not drawn; only their figure is shown.
+        // Bars of less than a pixel are not drawn. Only the figure of such a bar is shown.
         let least = span.kind == .wait ? .zero : tree.end / barWidth * 1.5
         lines += row.own.filter { $0.upperBound - $0.lowerBound >= least }.map {
             bar($0, top, 12, kind)
@@ -129,7 +129,7 @@ private struct TracePicture {
     }
 
     private func place(_ time: Duration) -> Double {
-        // A clock that was set back may put a span outside of the axis.
+        // If a clock was set back, a span may lie outside of the axis.
         tree.end > .zero ? barStart + min(max(time / tree.end, 0), 1) * barWidth : barStart
     }
 
@@ -180,13 +180,12 @@ private struct TracePicture {
         \(TraceColors.rules(TraceColors.dark))text.bad{fill:\(TraceColors.badText.dark)}}</style>
         """
 
-    // Rounded to a tenth of a pixel.
     private static func number(_ value: Double) -> String {
         let text = TraceText.fixed(value, 1)
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
-    // XML 1.0 §2.4; what XML cannot hold is shown as in a terminal.
+    // XML 1.0 §2.4. Characters that XML does not allow are shown as in a terminal.
     private static func escaped(_ text: some StringProtocol) -> String {
         Grammar.escaped(String(text)).replacing("&", with: "&amp;").replacing("<", with: "&lt;")
             .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")

@@ -6,11 +6,11 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a waterfall for a terminal.
     ///
-    /// Each span has a line, indented by its depth: outcome, time, own time, and a bar.
+    /// Each span has a line, indented by depth: outcome, time, own time, and a bar.
     ///
-    /// In a bar, `█` is the span's own time or an exchange, `░` a wait, and `─` the time of the spans
-    /// inside. The errors follow below the lines. A narrow terminal shows no own times, and a very
-    /// narrow one no outcomes either. Control characters in names are escaped.
+    /// In a bar, `█` is the span's own time or an exchange, `░` is a wait, and `─` is the time of
+    /// inner spans. The errors follow below these lines. A narrow terminal shows no own times. A
+    /// very narrow terminal shows no outcomes either. Control characters in names are escaped.
     ///
     /// ```
     /// GET /users/1                200   312 ms    40 µs  ───────────────────────
@@ -21,22 +21,20 @@ extension Trace {
     ///     attempt 2               200   107 ms    50 µs                  ────────
     /// ```
     /// - Parameters:
-    ///   - width: The most columns of a line, from 20 on.
-    ///   - color: Whether bars and outcomes have ANSI colors; only for a terminal.
-    /// - Returns: Lines, each with a line end.
+    ///   - width: The most columns of a line, at least 20.
+    ///   - color: Whether bars and outcomes have ANSI colors, which only a terminal shows.
+    /// - Returns: The lines, each with a line end.
     public func waterfall(width: Int = 100, color: Bool = false) -> String {
         Waterfall(self, width: min(max(width, 20), 500), hasColor: color).text
     }
 }
 
-/// How a trace is laid out in columns.
 private struct Waterfall {
     private let trace: Trace
     private let tree: TraceTree
     private let hasColor: Bool
     private let width: Int
     private var nameWidth = 0
-    // The texts between name and bar, one list for each column.
     private var figures: [[String]] = []
     private var barWidth = 0
 
@@ -54,7 +52,7 @@ private struct Waterfall {
         let taken = figures.reduce(0) { $0 + 2 + Self.columns($1) }
         let room = width - taken - 2
         let longest = rows.map { 2 * $0.depth + TerminalWidth.of(Grammar.escaped($0.span.name)) }
-        // The bar gets the columns that the names leave, and at least half.
+        // The bar gets the columns that the names leave, and at least half of all columns.
         nameWidth = min(longest.max() ?? 0, max(room / 2, min(8, room - 4), 3))
         barWidth = max(room - nameWidth, 1)
     }
@@ -115,7 +113,7 @@ private struct Waterfall {
     private var notes: [String] {
         var lines: [String] = []
         var seen: Set<String> = []
-        // An error passes through the gates, so only the innermost span with the error is named.
+        // An error passes through gates, so only the innermost span with the error is named.
         for row in tree.rows.reversed() {
             guard case .failed(let label, let description)? = row.span.outcome,
                 seen.insert(description).inserted
@@ -133,7 +131,7 @@ private struct Waterfall {
     private func bar(_ row: TraceTree.Row) -> String {
         guard tree.end > .zero else { return "" }
         let cell = tree.end / barWidth
-        // A clock that was set back may put a span outside of the axis.
+        // If a clock was set back, a span may lie outside of the axis.
         func place(_ cells: Double) -> Int { Int(min(max(cells, 0), Double(barWidth - 1))) }
         let first = place(row.span.start / cell)
         var bar = String(repeating: " ", count: first)
@@ -182,11 +180,10 @@ private struct Waterfall {
     }
 }
 
-/// How many columns text takes in a terminal.
 private enum TerminalWidth {
     static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
 
-    /// The width: two for wide characters of East Asia and for pictures, otherwise one (UAX #11).
+    /// The columns: two for wide characters of East Asia and for pictures, otherwise one (UAX #11).
     static func of(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }

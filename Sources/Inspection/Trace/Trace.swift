@@ -11,25 +11,25 @@ public import TurnpikeCore
 /// for span in call.trace?.spans ?? [] { print(span) }
 /// ```
 ///
-/// ``TurnpikeCore/Call/traced(redaction:)`` records one call, and a ``TraceStore`` the calls of a
-/// client that were slow, failed, or were chosen at random. A trace contains no secrets: it was
-/// redacted by the rules of logs before it was stored. It is a snapshot, which does not change; a
-/// later snapshot of the same call may have more spans.
+/// ``TurnpikeCore/Call/traced(redaction:)`` records one call. A ``TraceStore`` records the calls of
+/// a client that are slow, failed, or chosen at random. A trace contains no secrets, because it is
+/// redacted by the rules of logs before it is stored. A trace is a snapshot, which does not change.
+/// A later snapshot of the same call may have more spans.
 ///
-/// A trace is bounded: for any call, it takes about 64 KiB at most. Spans that do not fit
-/// are left out and counted (``omitted``).
+/// A trace of any call takes at most about 64 KiB. Spans that do not fit are left out and counted
+/// (``omitted``).
 public struct Trace: Sendable, Hashable, Identifiable {
     /// The call's identifier, as in logs.
     public let id: CallID
     /// The wall-clock time at which the call began.
     public let date: Date
-    /// The spans in the order in which they began; the first is the call.
+    /// The spans, in the order in which they began.
     ///
-    /// A span lies within its parent, in time as well.
+    /// The first span is the call. In time, each span lies within its parent.
     public let spans: [TraceSpan]
     /// How many spans were left out because of the bound on the size of a trace.
     public let omitted: Int
-    /// Whether the call has ended: its response's body has ended, or the call has failed.
+    /// Whether the call has ended: the body of its response has ended, or the call has failed.
     public let isComplete: Bool
 
     init(id: CallID, date: Date, spans: [TraceSpan], omitted: Int = 0, isComplete: Bool = true) {
@@ -47,7 +47,7 @@ extension Trace {
         spans.filter { $0.parent == span.id }
     }
 
-    /// The time of a span without a child under way; nil while the span itself is under way.
+    /// The time of a span in which no child was running; nil while the span itself is running.
     ///
     /// If no spans overlap, the own times of all spans add up to the time of the call. Spans of
     /// parallel attempts, such as hedges, overlap.
@@ -66,12 +66,11 @@ extension Trace {
 }
 
 extension Trace {
-    /// The size of a header field without its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride
 
     /// The approximate memory that the trace takes.
     ///
-    /// A text that several spans share counts once, because it takes memory once.
+    /// A text that several spans share counts once.
     var byteCount: Int {
         var texts: Set<String> = []
         var count = MemoryLayout<Trace>.size + spans.count * MemoryLayout<TraceSpan>.stride

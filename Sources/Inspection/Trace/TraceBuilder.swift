@@ -2,10 +2,9 @@
 
 import TurnpikeCore
 
-/// Makes a trace from the notes of a recorder: hides secrets, adds the phases of exchanges, and
-/// fits each span into its parent.
+/// Makes a trace from the data of a recorder: hides secrets, adds the phases of exchanges, and fits
+/// each span into its parent.
 struct TraceBuilder {
-    /// How many spans a trace has at most, phases included.
     static let maxSpans = 224
 
     private struct Part {
@@ -16,7 +15,7 @@ struct TraceBuilder {
         var end: MonotonicInstant?
         var outcome: TraceSpan.Outcome?
         var exchange: TraceExchange?
-        // Spans that begin at the same time keep this order.
+        // If spans begin at the same time, they keep this order.
         var order: (Int, Int)
     }
 
@@ -77,7 +76,7 @@ struct TraceBuilder {
         return part
     }
 
-    // A gate returns its response before the body has ended, but its span lasts until that end.
+    // The span of a gate lasts until the body has ended, although the gate returns earlier.
     private func widen(_ parts: inout [Part]) {
         for index in parts.indices.reversed() where parts[index].parent >= 0 {
             let parent = parts[index].parent
@@ -108,7 +107,6 @@ struct TraceBuilder {
     }
 }
 
-/// The phases of an exchange in order, as far as its transport has reported them.
 struct ReportedPhases {
     struct Phase {
         let kind: TraceSpan.Kind
@@ -144,7 +142,7 @@ struct ReportedPhases {
                 kind: .body, name: "body", start: headAt, end: span.end, outcome: span.outcome))
     }
 
-    // A transport may measure with another clock, so its times may be out of order by a little.
+    // If a transport measures with another clock, its times may be slightly out of order.
     private mutating func add(_ name: String, until instant: MonotonicInstant?) {
         guard let instant else { return }
         let end = min(max(instant, cursor), limit)

@@ -3,9 +3,9 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The request to a server and the response from it in one exchange, with secrets redacted.
+/// The request and the response of one exchange, with secrets redacted.
 ///
-/// Header values that are very long are cut, as the size of a trace is bounded. Content is never
+/// Very long header values are cut, because the size of a trace is bounded. Content is never
 /// recorded, only its size.
 public struct TraceExchange: Sendable, Hashable {
     /// The method.
@@ -16,7 +16,7 @@ public struct TraceExchange: Sendable, Hashable {
     public let requestHeaders: HTTPHeaders
     /// The size of the request's content in bytes, if known.
     public let requestBodyBytes: Int64?
-    /// The status of the response; nil before its head has come, and without a response.
+    /// The status of the response; nil until its head has come.
     public let status: HTTPStatus?
     /// The header fields of the response, redacted.
     public let responseHeaders: HTTPHeaders?
@@ -24,7 +24,7 @@ public struct TraceExchange: Sendable, Hashable {
     public let protocolVersion: String?
     /// The address of the peer, if the transport has reported it.
     public let peerAddress: String?
-    /// Whether the connection had served another exchange; nil if unknown.
+    /// Whether the connection has served an earlier exchange; nil if unknown.
     public let isConnectionReused: Bool?
     /// The bytes of the request's content that the transport has reported as sent.
     public let bytesSent: Int64
@@ -32,8 +32,8 @@ public struct TraceExchange: Sendable, Hashable {
     public let bytesReceived: Int64
     /// The size of the response's content before decoding, if known.
     public let encodedBodyBytes: Int64?
-    /// The times at which parts of the response's content, or messages of an upgraded connection,
-    /// were read, in order and without overlap.
+    /// The reads of the response's content, or of an upgraded connection's messages, in order and
+    /// without overlap.
     public let chunks: [TraceChunks]
 
     init(
@@ -61,7 +61,7 @@ public struct TraceExchange: Sendable, Hashable {
 
 /// Chunks of a response's content that were read one after another.
 ///
-/// An exchange has a bounded number of chunks: if there are too many, the oldest are merged.
+/// An exchange has a bounded number of chunks. If there are too many, the oldest chunks are merged.
 public struct TraceChunks: Sendable, Hashable {
     /// The time from the beginning of the call to the first of the chunks.
     public var start: Duration { .nanoseconds(startNanoseconds) }

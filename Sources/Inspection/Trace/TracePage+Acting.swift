@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TracePage {
-    /// The part of the script that answers to keys, pointers and newer traces.
+    /// The part of the script that handles keys, pointers and newer traces.
     static let acting = #"""
         function figures(n){
           const s=n.span,x=s.exchange,list=[["begins at",time(n.start)],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TracePage {
-    /// The part of the script that reads the data: calls as trees on one axis of time, in seconds.
+    /// The part of the script that reads the data: calls as trees on one time axis, in seconds.
     static let model = #"""
         const $=id=>document.getElementById(id);
         const page=JSON.parse($("data").textContent);
@@ -119,7 +119,6 @@ extension TracePage {
 }
 
 extension TracePage {
-    /// The part of the script that draws rows, bars and the axis.
     static let drawing = #"""
         function place(e,from,to){
           const[a,b]=state.view,scale=100/(b-a);

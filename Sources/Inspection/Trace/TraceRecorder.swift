@@ -3,35 +3,32 @@
 import Synchronization
 import TurnpikeCore
 
-/// Records where the time of one call goes.
+/// Records how long each part of one call takes.
 ///
-/// It reads the steps of the call; gates and transports do not know the recorder. Secrets are
-/// hidden when the call ends, before the trace is stored, or earlier if the trace is read.
+/// Gates and transports do not know the recorder. Secrets are hidden before the trace is stored or
+/// read.
 final class TraceRecorder: CallReader {
     private enum Life {
         case running
-        /// The caller has its value, or has a response with an open body.
+        /// The caller has its value, or has a response whose body is still open.
         case returned
-        /// The body of the response has ended, but the caller has no value yet.
         case bodyEnded(RecordedTrace.Outcome)
         case ended
     }
 
     private struct State {
         var life = Life.running
-        /// The notes, until they are redacted; nil before the call begins.
+        /// The data before redaction; nil before the call begins.
         var raw: RecordedTrace?
-        /// The trace of a call that has ended, if a handle or the store keeps it.
+        /// The redacted trace of a call that has ended, if the store or a traced `Call` keeps it.
         var shown: Trace?
-        // The exchange whose upgraded connection is open, and whether the call's response is that one.
+        // The exchange whose upgraded connection is open, and whether it is that of the call.
         var upgrade: (part: Int, isLast: Bool)?
-        // The call's number in the store.
         var number: UInt64?
-        // The call's random share; nil if it decides nothing.
+        // The call's random share; nil if the share decides nothing.
         var share: Double?
-        // The rules for hiding secrets.
         var redaction: Redaction?
-        // Whether a handle waits for the trace, even if the store drops it.
+        // Whether a traced `Call` needs the trace, even if the store drops it.
         var isAskedFor = false
 
         func show(isComplete: Bool) -> Trace? {
@@ -51,9 +48,9 @@ final class TraceRecorder: CallReader {
 
     deinit { finish(.dropped) }
 
-    /// Also records for a handle, from the start of the call.
+    /// Also records for a traced `Call`, from the start of the call.
     ///
-    /// The trace then hides everything that one of the two redactions hides.
+    /// The trace then hides everything that either of the two redactions hides.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
@@ -93,7 +90,7 @@ final class TraceRecorder: CallReader {
             state.raw = raw
             state.share = share
         }
-        // A store shows calls that have begun.
+        // A store also lists calls that have only begun.
         let number = store?.begin(self)
         state.withLock { $0.number = number }
     }
@@ -113,7 +110,7 @@ final class TraceRecorder: CallReader {
         }
     }
 
-    /// Notes the head of a response, and follows its body.
+    /// Records the head of a response, and then the progress of its body.
     private func receive(_ response: Response, _ part: Int, _ timeSource: any TimeSource) {
         let now = timeSource.now
         let head = response.head
@@ -146,7 +143,7 @@ final class TraceRecorder: CallReader {
 
     // MARK: The end of the call
 
-    /// Follows the body or the upgraded connection of the response that the gates have returned.
+    /// Records the progress of the body, or of the upgraded connection, of the returned response.
     private func follow(_ response: Response) {
         let status = response.status
         let isUpgraded = state.withLock { state in
@@ -170,9 +167,9 @@ final class TraceRecorder: CallReader {
         if isEnd { finish(outcome) }
     }
 
-    /// Notes that the caller gets the response, its value, or an error.
+    /// Records that the caller gets the response, its value, or an error.
     ///
-    /// If the response has a body, the call ends with the body.
+    /// If the response has a body, the call ends when the body ends.
     private func leave(_ result: Result<HTTPStatus?, any Error>) {
         guard case .success = result else { return finish(RecordedTrace.Outcome(result)) }
         let isEnd = state.withLock { state in
@@ -199,13 +196,12 @@ final class TraceRecorder: CallReader {
         let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
         state.withLock { state in
             state.shown = shown
-            // The recorded data is not redacted, so it must not stay.
+            // The data is not redacted, so it must not stay in memory.
             state.raw = nil
         }
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }
     }
 
-    /// The trace so far; nil if the call has ended and its trace was dropped.
     var trace: Trace? {
         let state = state.withLock { $0 }
         if let shown = state.shown { return shown }

@@ -3,43 +3,45 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
-/// server, or a phase of an exchange.
+/// A part of a call that takes time: a gate, an attempt, a wait, an exchange with a server, or a
+/// phase of an exchange.
 public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The kind of activity that a span measures.
     public enum Kind: Sendable, Hashable {
-        /// The whole call; the first span of each trace.
+        /// The whole call, which is the first span of each trace.
         case call
-        /// One pass through a gate, with everything inside.
+        /// The time of a request in a gate, including everything inside.
         ///
-        /// It ends when the gate has returned and the body of the returned response has ended,
-        /// because a gate may watch and change the body.
+        /// The span ends when the gate has returned and the body of the returned response has
+        /// ended, because a gate may change the body.
         case gate
         /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
         case attempt(Int)
-        /// A wait of a gate: a back-off, a place in line, the refresh of a token.
+        /// A wait of a gate: for a back-off, for a turn, or for a new token.
         case wait
-        /// One send of a request to a server, until its response's body ended; it has an
-        /// ``TraceSpan/exchange``. Each redirect that is followed is another exchange.
+        /// One send of a request, with its ``TraceSpan/exchange``, until the response's body ends.
+        ///
+        /// Each followed redirect is another exchange.
         case exchange
         /// A phase of an exchange that its transport has reported, such as `DNS`.
         case phase
-        /// The body of an exchange's response, from its head on, as fast as it was read.
+        /// The body of an exchange's response, from the head on, at the speed at which it was read.
         case body
     }
 
     /// The way in which a span ended.
     public enum Outcome: Sendable, Hashable {
-        /// It ended without an error; with the status, if it returned a response.
+        /// The activity ended without an error, and returned this status or no response.
         case returned(HTTPStatus?)
         /// The activity of the span failed.
         /// - Parameters:
         ///   - label: The error's code or the name of its type, as in metrics.
         ///   - description: The error's description, redacted.
         case failed(label: String, description: String)
-        /// It was cancelled: by its task, its handle, its client, or because another attempt won.
+        /// The activity was cancelled: by its task, handle or client, or because another attempt
+        /// won.
         case cancelled
-        /// The response's body was released before its end.
+        /// The body of the response was released before its end.
         case dropped
     }
 
@@ -49,25 +51,26 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     public var parent: Int? { outer < 0 ? nil : Int(outer) }
     /// The activity that the span measures.
     public let kind: Kind
-    /// A name for people, redacted: `Retry`, `Endpoints: 10.0.0.7:8080 (2 under way)`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
+    /// The redacted name of the span, such as `Retry`, `attempt 2`, `back-off`, `GET /users`,
+    /// `DNS`, `body` or `Endpoints: 10.0.0.7:8080 (2 under way)`.
     ///
-    /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
-    /// `first byte` and `head`, as far as the transport reports them.
+    /// The phases of an exchange are named `queue`, `DNS`, `connect`, `TLS`, `request sent`,
+    /// `first byte` and `head`, if the transport reports them.
     public let name: String
     /// The time from the beginning of the call to the beginning of the span.
     public var start: Duration { .nanoseconds(startNanoseconds) }
-    /// How long the span took; nil while it is under way.
+    /// How long the span took; nil while it is running.
     public var duration: Duration? {
         nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
     }
-    /// The end of the span; nil while the span is under way.
+    /// How the span ended; nil while it is running.
     public let outcome: Outcome?
-    /// The messages of the exchange; only for a span of kind ``Kind/exchange``.
+    /// The messages of the exchange; only a span of kind ``Kind/exchange`` has them.
     public var exchange: TraceExchange? {
         if case .one(let exchange) = held { exchange } else { nil }
     }
 
-    // A trace has many spans and few exchanges, and is bounded in bytes.
+    // Indirect, because a trace has many spans, few exchanges, and a bounded size.
     private indirect enum Held: Hashable {
         case none
         case one(TraceExchange)

@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Keeps the traces of a client's calls: all failed and slow calls, and a share of the others.
+/// Keeps traces of a client's calls: all failed and slow calls, and a share of the other calls.
 ///
 /// ```swift
 /// let traces = TraceStore(sampling: 0.01, slowerThan: .seconds(2))
@@ -11,19 +11,19 @@ public import TurnpikeCore
 /// for trace in traces.traces { print(trace.id, trace.spans.count) }
 /// ```
 ///
-/// The decision to keep a call is made at its end, because only then it is known whether the call
-/// was slow or failed. So each call of the client is recorded. This costs about a microsecond for
-/// each gate. A failure is an error that the caller gets, a body that breaks off, or a status from
-/// 400 on; a cancelled call is not a failure.
+/// Each call of the client is recorded, because only at its end it is known whether the call was
+/// slow or failed. Recording costs about a microsecond for each gate. A failure is an error that
+/// the caller gets, a body that breaks off, or a status from 400 on. A cancelled call is not a
+/// failure.
 ///
-/// The store is a ring that is bounded in calls and in bytes: the oldest traces make room for new
-/// ones. It may belong to several clients.
+/// The number of calls and of bytes in the store is bounded. New traces replace the oldest traces.
+/// Several clients may use one store.
 public final class TraceStore: CallReader {
     private struct State {
         var lastNumber: UInt64 = 0
-        // Calls that are under way, by number. Weak, because a call ends when nothing refers to it.
+        // The running calls, by number; weak, because a call ends when nothing refers to it.
         var running: [UInt64: Running] = [:]
-        // The traces that are kept, oldest end first, and their size.
+        // The stored traces, in the order in which their calls ended, with their sizes.
         var kept: [(number: UInt64, trace: Trace, bytes: Int)] = []
         var bytes = 0
     }
@@ -32,26 +32,27 @@ public final class TraceStore: CallReader {
         weak var recorder: TraceRecorder?
     }
 
-    /// The share of calls that are kept although they neither failed nor were slow, 0 to 1.
+    /// The share of the calls that are stored although they neither failed nor were slow, 0 to 1.
     public let sampling: Double
-    /// The duration above which a call is kept as slow; nil if there is no such rule.
+    /// A call that takes longer is stored as slow; nil for no such rule.
     public let slowerThan: Duration?
-    /// How many calls are kept.
+    /// The most stored calls.
     public let maxCalls: Int
-    /// The approximate memory limit of the kept traces, in bytes.
+    /// The approximate memory limit of the stored traces, in bytes.
     public let maxBytes: Int
     let redaction: Redaction
     private let state = Mutex(State())
 
     /// Creates a store.
     /// - Parameters:
-    ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
-    ///     to 1. It uses the call's own random share (``/TurnpikeCore/CallRandom/share``), as the
-    ///     sampling of logs does: a call that is logged at 0.1 is also traced at 0.1.
-    ///   - slowerThan: A call that takes longer, its body included, is kept; nil for no such rule.
-    ///   - maxCalls: How many calls are kept, at least 1.
-    ///   - maxBytes: The approximate memory limit of the kept traces, in bytes. The newest trace is
-    ///     kept at any size, which is at most about 64 KiB.
+    ///   - sampling: The share of the calls that are stored although they neither failed nor were
+    ///     slow, 0 to 1. The call's own random share decides (``/TurnpikeCore/CallRandom/share``),
+    ///     as in the sampling of logs. So a call that is logged at 0.1 is also traced at 0.1.
+    ///   - slowerThan: A call that takes longer, including its body, is stored; nil for no such
+    ///     rule.
+    ///   - maxCalls: The most stored calls, at least 1.
+    ///   - maxBytes: The approximate memory limit of the stored traces, in bytes. The newest trace
+    ///     (at most about 64 KiB) is always stored.
     ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
     public init(
         sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
@@ -64,16 +65,16 @@ public final class TraceStore: CallReader {
         self.redaction = redaction
     }
 
-    /// The kept traces, in the order in which the calls began, including the traces so far of calls
-    /// that are under way.
+    /// The stored traces and the traces so far of running calls, in the order in which the calls
+    /// began.
     ///
-    /// So an endless call, such as a stream, is listed as long as it lasts. Only the oldest
-    /// ``maxCalls`` of the calls under way are listed.
+    /// An endless call, such as a stream, is listed while it runs, but only the oldest ``maxCalls``
+    /// running calls are listed.
     public var traces: [Trace] {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
         }
-        // This runs outside the lock, because the redaction of calls under way takes time.
+        // Redacting the traces of running calls takes time, so the lock is not held here.
         let present = running.compactMap { number, running -> (UInt64, Trace)? in
             guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
             return (number, trace)
@@ -81,7 +82,7 @@ public final class TraceStore: CallReader {
         return (kept.map { ($0.number, $0.trace) } + present).sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Removes the kept traces; calls that are under way stay.
+    /// Removes the stored traces; running calls stay.
     public func removeAll() {
         state.withLock { state in
             state.kept = []
@@ -99,11 +100,8 @@ public final class TraceStore: CallReader {
 
     // MARK: The recorder's side
 
-    /// Whether a call's random share decides about its trace.
     var needsShare: Bool { sampling > 0 && sampling < 1 }
 
-    /// Lists a call as under way.
-    /// - Returns: Its number.
     func begin(_ recorder: TraceRecorder) -> UInt64 {
         state.withLock { state in
             state.lastNumber += 1
@@ -112,7 +110,6 @@ public final class TraceStore: CallReader {
         }
     }
 
-    /// Decides whether the trace of a call that has ended is kept.
     func keeps(_ trace: RecordedTrace, share: Double?) -> Bool {
         let call = trace.spans[0]
         switch call.outcome {
@@ -126,7 +123,6 @@ public final class TraceStore: CallReader {
         return sampling >= 1 || share.map { $0 < sampling } ?? false
     }
 
-    /// Removes a call from the list of calls under way, and stores its trace if there is one.
     func end(_ number: UInt64, _ trace: Trace?) {
         let bytes = trace?.byteCount ?? 0
         state.withLock { state in

@@ -3,21 +3,20 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The texts of a trace, without secrets and within bounds.
+/// The texts of a trace, without secrets and with limited size.
 ///
-/// If any message of the call shows that a value is a secret, the value is hidden in all texts of
-/// the trace: a server may repeat a token of the request in a header field or in an error.
+/// If any message of the call shows that a value is a secret, this value is hidden in all texts of
+/// the trace. A server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
-    // The size limits for the URLs and header fields of all exchanges, and of one exchange.
+    // The size limits in bytes for URLs and header fields: of all exchanges, and of one exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
-    // The size limits for all different descriptions of errors together, and for one of them.
+    // The size limits in bytes for descriptions of errors: for all together, and for one.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The same limits for names.
+    // The size limits in bytes for names: for all names together, and for one name.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
-    // How many buckets of chunks all exchanges have together.
     private static let maxBuckets = 192
 
     private let redaction: Redaction
@@ -41,7 +40,6 @@ final class TraceTexts {
         buckets = max(Self.maxBuckets / count, 1)
     }
 
-    /// A name without secrets.
     func name(_ text: String) -> String {
         if let name = names[text] { return name }
         let name = bounded(redaction.text(text))
@@ -49,7 +47,6 @@ final class TraceTexts {
         return name
     }
 
-    /// The method and the path of a request.
     func name(of request: Request) -> String {
         let url = request.targetURI.redacted(redaction)
         let start = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
@@ -81,7 +78,7 @@ final class TraceTexts {
         }
     }
 
-    // An error passes several gates, and describing it is expensive.
+    // Stored, because an error passes several gates and its description is expensive.
     private func description(of error: any Error) -> String {
         // SAFETY: the address is only a key, and the recorded trace keeps the error's box alive.
         let key = unsafe unsafeBitCast(error as any Error, to: UInt.self)
@@ -117,8 +114,8 @@ final class TraceTexts {
             })
     }
 
-    // The fields without secrets. If they take too much memory, long values are cut, then the last
-    // fields are left out.
+    // The fields without secrets. If the fields take too much memory, long values are cut, and then
+    // the last fields are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
         let shown = headers.map {
             ($0.name.rawValue, Grammar.escaped(pass.header($0.name, $0.value)))

@@ -4,26 +4,24 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A trace as the tree that its views draw: rows from the outside to the inside, with figures.
+/// A trace as the tree that its views draw: each span is a row, the outermost first.
 struct TraceTree {
-    /// A span and its place in the tree.
     struct Row {
         let span: TraceSpan
-        /// How many spans lie around it.
+        /// The number of spans around this span.
         let depth: Int
-        /// The time from the start of the call to the span's end or, while the span is under way,
-        /// to the last known time of the call.
+        /// The time from the start of the call to the end of the span; if the span is running, its
+        /// end is the last known time of the call.
         let end: Duration
-        /// The times at which no child was under way, in order, without overlap.
+        /// The times in which no child was running, in order and without overlap.
         let own: [Range<Duration>]
 
-        /// The total time so far in which no child was under way.
         var ownTime: Duration { own.reduce(.zero) { $0 + ($1.upperBound - $1.lowerBound) } }
     }
 
-    /// The rows: each span before its children, and children in the order in which they began.
+    /// The rows: each span comes before its children, and the children in order of beginning.
     let rows: [Row]
-    /// The end of the last span; a span under way is drawn up to this time.
+    /// The end of the last span; a running span is drawn up to this time.
     let end: Duration
 
     init(_ trace: Trace) {
@@ -74,15 +72,15 @@ struct TraceTree {
         return gaps
     }
 
-    /// Times for the marks of an axis from zero to ``end``: 1, 2 or 5 times powers of ten.
+    /// Times for the marks of an axis from zero to ``end``: 1, 2 or 5 times a power of ten.
     ///
-    /// At most `count` marks; if the axis has a length, more than a third of `count`.
+    /// At most `count` marks, and more than a third of `count` if the axis has a length.
     func ticks(atMost count: Int) -> [Duration] {
         guard end > .zero, count > 0 else { return [.zero] }
         var step = Duration.nanoseconds(1)
         var factor = 0
         while end / step >= Double(count) {
-            // The next step: from 1 to 2, from 2 to 5, from 5 to 10.
+            // The factor goes from 1 to 2, from 2 to 5, and from 5 to 10.
             step = factor % 3 == 1 ? step * 5 / 2 : step * 2
             factor += 1
         }
@@ -90,9 +88,8 @@ struct TraceTree {
     }
 }
 
-/// The phases of an exchange that its transport has reported, each with the time that it took.
+/// The phases of an exchange that its transport has reported, each with its duration.
 struct TracePhases {
-    /// A phase, by the name of its span in the recorder.
     enum Name: String, CaseIterable {
         case queue
         case resolution = "DNS"
@@ -103,7 +100,7 @@ struct TracePhases {
         case head
         case body
 
-        /// The name of its color in ``TraceColors``.
+        /// The name of the color of the phase in ``TraceColors``.
         var color: String {
             switch self {
             case .queue: "queue"
@@ -120,7 +117,6 @@ struct TracePhases {
 
     private var durations: [Name: Duration] = [:]
 
-    /// Reads the phases directly inside an exchange.
     init(of span: TraceSpan, in children: [TraceSpan]) {
         for child in children {
             guard child.kind == .phase || child.kind == .body, let name = Name(rawValue: child.name)
@@ -129,10 +125,8 @@ struct TracePhases {
         }
     }
 
-    /// How long a phase took, or nil if it is not known.
     subscript(name: Name) -> Duration? { durations[name] }
 
-    /// The sum of all known phases.
     var sum: Duration { durations.values.reduce(.zero, +) }
 }
 
@@ -140,7 +134,6 @@ struct TracePhases {
 ///
 /// Neighbors differ in lightness as well as in hue, for readers who see fewer colors.
 enum TraceColors {
-    /// A color for each class, on white.
     static let light: [(name: String, color: String)] = [
         ("call", "#57606a"), ("gate", "#8c959f"), ("attempt", "#8250df"), ("wait", "#d4a72c"),
         ("exchange", "#4a9fdc"), ("queue", "#b9c2cc"), ("dns", "#1b7c83"), ("connect", "#e0823d"),
@@ -149,7 +142,6 @@ enum TraceColors {
         ("phase", "#9aa4af"), ("bad", "#cf222e"),
     ]
 
-    /// A color for each class, on black.
     static let dark: [(name: String, color: String)] = [
         ("call", "#9da7b3"), ("gate", "#6e7781"), ("attempt", "#a371f7"), ("wait", "#bb8009"),
         ("exchange", "#388bfd"), ("queue", "#57606a"), ("dns", "#39c5cf"), ("connect", "#db6d28"),
@@ -158,21 +150,17 @@ enum TraceColors {
         ("phase", "#768390"), ("bad", "#f85149"),
     ]
 
-    /// The color of text about a failure.
     static let badText = (light: "#b31d28", dark: "#ff7b72")
 
-    /// Rules of a style sheet that fill each class.
     static func rules(_ colors: [(name: String, color: String)]) -> String {
         colors.map { ".\($0.name){fill:\($0.color)}" }.joined()
     }
 
-    /// Variables of a style sheet with the colors.
     static func variables(_ colors: [(name: String, color: String)]) -> String {
         colors.map { "--\($0.name):\($0.color);" }.joined()
     }
 }
 
-/// How the views of a trace write times, sizes and outcomes.
 enum TraceText {
     /// A time, as errors and logs write it: `312 µs`, `4.2 ms`, `1.42 s`.
     static func time(_ duration: Duration) -> String { max(duration, .zero).text }
@@ -189,7 +177,6 @@ enum TraceText {
         return (value < 9.95 ? fixed(value, 1) : fixed(value, 0)) + " " + unit
     }
 
-    /// The way in which a span ended, in a word.
     static func outcome(_ outcome: TraceSpan.Outcome?) -> String {
         switch outcome {
         case .returned(let status): status.map { "\($0.code)" } ?? ""
@@ -217,7 +204,7 @@ enum TraceText {
 }
 
 extension TraceSpan {
-    /// Whether the span failed: it ended with an error or with a status of 400 or above.
+    /// Whether the span failed: with an error, or with a status of 400 or above.
     var isBad: Bool {
         switch outcome {
         case .failed: true
@@ -226,7 +213,6 @@ extension TraceSpan {
         }
     }
 
-    /// The name of the kind in JSON and in attributes.
     var kindName: String {
         switch kind {
         case .call: "call"
@@ -240,13 +226,12 @@ extension TraceSpan {
     }
 }
 
-/// The address of a peer in its parts: `192.0.2.1:80`, `[2001:db8::7]:80`, or a Unix socket's path.
+/// The parts of a peer's address: `192.0.2.1:80`, `[2001:db8::7]:80`, or the path of a Unix socket.
 struct TracePeer {
     /// The address without its port, or the path.
     let host: String
     let port: Int?
 
-    /// Whether it is the path of a Unix socket.
     var isPath: Bool { host.hasPrefix("/") }
 
     init(_ address: String) {

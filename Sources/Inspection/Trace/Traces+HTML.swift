@@ -5,20 +5,20 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the traces as one HTML page: every call as a waterfall, all on one axis of time.
+    /// Returns the traces as one HTML page: every call as a waterfall, all on one time axis.
     ///
-    /// The page is one file and needs no server. The page is light or dark, as its reader prefers.
-    /// A keyboard is enough: arrows move and unfold, Enter opens the details of a span, Escape
-    /// closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their beginnings.
+    /// The page is one file and needs no server. The page is light or dark, as the viewer prefers.
+    /// The keyboard is enough: arrows move and unfold, Enter opens the details of a span, Escape
+    /// closes them, Z zooms, 0 shows everything, and A aligns all calls at their beginnings.
     ///
-    /// Texts from a peer are data on the page, never markup or code. A policy on the page forbids
+    /// Texts from a peer are data on the page, never markup or code. A policy of the page forbids
     /// other scripts and all loading (Content Security Policy 3).
     /// - Parameters:
     ///   - title: The title of the page.
-    ///   - source: The address that the page asks each second for newer traces (a list of the JSON
-    ///     of ``Trace/json()``); nil for a page that does not change. The address is relative to
-    ///     the address of the page. A server that sends an `ETag` may answer 304 while
-    ///     nothing has changed.
+    ///   - source: The address from which the page loads newer traces each second (a list of the
+    ///     JSON of ``Trace/json()``). Nil for a page that does not change. The address is relative
+    ///     to that of the page. A server that sends an `ETag` may answer 304 while nothing has
+    ///     changed.
     /// - Returns: The text of the file.
     public func html(title: String = "Traces", refreshing source: String? = nil) -> String {
         var data: JSONObject = ["title": .string(title)]
@@ -28,7 +28,6 @@ extension [Trace] {
     }
 }
 
-/// The parts of the page.
 enum TracePage {
     static func document(title: String, data: JSONValue, isLive: Bool) -> String {
         let body = """
@@ -41,7 +40,7 @@ enum TracePage {
             connections: isLive ? "'self'" : "'none'", body: body)
     }
 
-    /// A page that loads no other file, and runs no script that its policy does not name.
+    /// A page that loads no other file, and runs only the script that its policy names.
     static func document(
         title: String, style: String, scripts: String = "", connections: String = "'none'",
         body: String
@@ -94,7 +93,7 @@ enum TracePage {
         <noscript>This page needs its own script to draw what it contains.</noscript>
         """
 
-    /// JSON for a script element: nothing in it ends the element or begins another (HTML,
+    /// JSON for a script element; no part of it ends the element or begins another (HTML,
     /// "Restrictions for contents of script elements").
     private static func embedded(_ data: JSONValue) -> String {
         // Outside of strings, JSON has none of these characters.
@@ -112,7 +111,6 @@ enum TracePage {
         "sha256-" + SHA256.digest(of: Data(text.utf8)).base64EncodedString()
     }
 
-    /// The script: the colors, then the code.
     private static let script: String = {
         let phases = TracePhases.Name.allCases.map { ($0.rawValue, JSONValue.string($0.color)) }
         return "\"use strict\";const PHASES=\(JSONValue.object(JSONObject(phases)));\n"
@@ -203,7 +201,7 @@ extension TracePage {
         @media(forced-colors:active){.bar,#legend i{forced-color-adjust:none}}
         """
 
-    // The class of a span or phase gives its color.
+    // The class of a span or a phase decides its color.
     private static let classes = TraceColors.light.map { entry in
         ".bar.\(entry.name),#legend .\(entry.name){background:var(--\(entry.name))}"
     }.joined(separator: "\n")

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Caches, shared exchanges, and limits around them.
 extension LintRule {
     static let caching: [LintRule] = [
         LintRule(
@@ -156,7 +155,6 @@ extension LintRule {
     ]
 }
 
-// State that replicas share.
 extension LintRule {
     static let sharing: [LintRule] = [
         LintRule(
@@ -252,7 +250,7 @@ extension LintRule {
 extension LintSubject.Entry {
     fileprivate var quotas: Set<String> { facts?.sharedQuotas ?? [] }
 
-    /// The longest wait of the gate for a store in one pass; nil if it uses no store.
+    /// The gate's longest wait for a store for one request; nil if the gate uses no store.
     fileprivate var storeWait: Duration? {
         var sum: Duration?
         for case .sharesState(_, _, let wait) in effects {

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Which endpoint of a host gets a request.
 extension LintRule {
     static let endpoints: [LintRule] = [
         LintRule(
@@ -109,7 +108,6 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// The hosts whose endpoints the gate chooses, in their original spelling.
     fileprivate var hosts: Set<String> {
         Set(
             effects.compactMap {

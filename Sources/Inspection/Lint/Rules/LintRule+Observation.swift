@@ -4,7 +4,6 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-// Logs and metrics.
 extension LintRule {
     static let observation: [LintRule] = [
         LintRule(
@@ -19,7 +18,6 @@ extension LintRule {
                 subject.edges(
                     subject.outermost(.log),
                     outside: subject.all(where: {
-                        // A substitute comes after a failure, which the log has seen.
                         if case .answers(let answer) = $0 { answer != .substitute } else { false }
                     }))
             },
@@ -71,7 +69,6 @@ extension LintRule {
     }
 }
 
-// The abilities that the transport lacks.
 extension LintRule {
     static let transports: [LintRule] = [
         LintRule(

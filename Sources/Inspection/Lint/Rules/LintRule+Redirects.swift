@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Rules about gates that each hop must pass.
 extension LintRule {
     static let redirects: [LintRule] = [
         LintRule(

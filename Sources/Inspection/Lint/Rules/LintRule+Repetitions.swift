@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Rules about requests that are sent twice, and about substitutes for an answer.
+// Rules about requests that are sent twice, and about substitutes for a response.
 extension LintRule {
     static let repetitions: [LintRule] = [
         LintRule(
@@ -17,7 +17,7 @@ extension LintRule {
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .identifiesRepetition }),
-                    // A retry that repeats POSTs anyway sends the same key in each attempt.
+                    // If a retry repeats POSTs anyway, each attempt has the same key.
                     outside: subject.all(.retry).filter { $0.retries?.repeatsUnsafe == false })
             },
             story: { edge, _ in
@@ -107,7 +107,6 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// The fields that the gate sets.
     fileprivate var fields: [HTTPHeaders.Name] {
         effects.flatMap { effect -> [HTTPHeaders.Name] in
             if case .setsFields(let names, _) = effect { names } else { [] }

@@ -134,13 +134,12 @@ extension LintRule {
         _ late: LintSubject.Entry, for stamp: LintSubject.Entry
     ) -> Bool {
         guard let valid = stamp.effects.lazy.compactMap(\.stamp).first ?? nil else {
-            // A signature that is valid once may wait in line, but not be sent again.
+            // A signature that is valid once may wait for a turn, but must not be sent again.
             return !late.kinds.isDisjoint(with: [.retry, .hedge])
         }
         return longestWait(late).map { $0 > valid } ?? true
     }
 
-    // How long a gate may delay a request.
     private static func longestWait(_ gate: LintSubject.Entry) -> Duration? {
         var sum = Duration.zero
         for effect in gate.effects {
@@ -158,7 +157,7 @@ extension LintRule {
         return sum
     }
 
-    // A secret that two gates set; one of them sends it to every origin.
+    // A secret that two gates set. One of the two gates sends the secret to every origin.
     private static func clash(
         _ first: LintSubject.Entry, _ second: LintSubject.Entry
     ) -> HTTPHeaders.Name? {
@@ -172,13 +171,11 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// Whether the gate sends a signature, which depends on the content or on the time.
     fileprivate var signs: Bool {
         facts?.signsContent == true
             || kinds.contains(.authentication) && effects.contains { $0.stamp != nil }
     }
 
-    /// Whether the gate adds a secret to a request to the client's base URL.
     fileprivate var isSecretAtBase: Bool {
         (factsAtBase?.effects ?? []).contains {
             if case .setsFields(_, .secret) = $0 { true } else { false }
@@ -196,7 +193,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// How long a stamp is valid; an inner nil means any time, and an outer nil means no stamp.
+    /// How long a time stamp is valid; the inner nil means any time, the outer nil means no stamp.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Rules about the number of sends.
 extension LintRule {
     static let sends: [LintRule] = [
         LintRule(
@@ -199,7 +198,7 @@ extension LintRule {
             }),
     ]
 
-    /// The requests that a server gets in the period of a limit, as a multiple of the limit.
+    /// The most requests that a server gets in the period of a limit, as a multiple of the limit.
     private static func most(_ times: Int?, of limit: LintSubject.Entry) -> String {
         var (count, period) = (0, "")
         for case .limitsRate(let limit, let time) in limit.effects {
@@ -215,7 +214,6 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// How many copies the gate sends besides the first request; nil for any number.
     fileprivate var copies: Int? {
         for case .hedges(let copies, _) in effects {
             return copies < 1 << 20 ? max(copies, 0) : nil
@@ -225,12 +223,11 @@ extension LintSubject.Entry {
 }
 
 extension GateEffect {
-    /// The factor by which the effect multiplies the sends of a call.
     fileprivate var sends: Int {
         switch self {
         case .retries(let attempts, _, _): max(attempts ?? 1 << 10, 1)
         case .hedges(let copies, _): copies > 1 << 10 ? 1 << 10 : max(copies, 0) + 1
-        // Replays after a challenge count once per call, not once per attempt.
+        // Replays after a challenge count once for each call, not once for each attempt.
         default: 1
         }
     }

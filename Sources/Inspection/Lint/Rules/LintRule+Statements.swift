@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Rules about the places that gates state, and about contradictory facts.
 extension LintRule {
     static let statements: [LintRule] = [
         LintRule(
@@ -11,7 +10,7 @@ extension LintRule {
             harm: "A gate states where it must stand and why, but it stands elsewhere.",
             remedy: "Move the gate to the place that it states",
             source: "the gate's own facts (GateFacts.order)",
-            // Each pair has its own reason.
+            // Each pair has its own reason, so there is one finding for each pair.
             offender: nil,
             edges: { subject in
                 subject.entries.flatMap { entry in
@@ -90,7 +89,6 @@ extension GateOrder {
 }
 
 extension GateFacts {
-    /// Facts that contradict each other.
     fileprivate var contradictions: [String] {
         var found = effects.compactMap(\.contradiction)
         for kind in GateKind.allCases {
@@ -111,7 +109,7 @@ extension GateFacts {
 }
 
 extension GateEffect {
-    /// The key of an effect that may be stated only once.
+    /// An effect with this key may be stated only once.
     fileprivate var single: String? {
         switch self {
         case .retries: "its attempts"
@@ -152,7 +150,6 @@ extension GateEffect {
 }
 
 extension GateKind {
-    /// The kind as a noun with its article: `a retry`.
     var noun: String {
         switch self {
         case .retry: "a retry"

@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Time limits.
 extension LintRule {
     static let time: [LintRule] = [
         LintRule(
@@ -168,7 +167,6 @@ extension LintRule {
             }),
     ]
 
-    /// The longest time of retries around a gate with a time limit; nil for any time.
     static func longest(_ retries: [LintSubject.Entry], _ limit: Duration) -> Duration? {
         var most = limit
         for nested in LintSubject.passed(retries) {
@@ -185,7 +183,6 @@ extension LintRule {
         return most
     }
 
-    /// A multiple of a time; nil if it is too large.
     static func times(_ time: Duration, _ count: Int) -> Duration? {
         guard count < 1 << 20, time < .seconds(1 << 40), time > .zero else { return nil }
         return time * count

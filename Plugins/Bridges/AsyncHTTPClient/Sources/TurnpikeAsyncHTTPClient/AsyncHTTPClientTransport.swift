@@ -8,7 +8,7 @@ public import TurnpikeEssentials
 /// A transport over async-http-client, for services that already have an `HTTPClient`.
 ///
 /// The `HTTPClient` provides the connections, their limits, the proxy, TLS and the versions of
-/// HTTP. Gates do everything else, and do it once:
+/// HTTP. The gates do everything else:
 ///
 /// ```swift
 /// let http = HTTPClient(eventLoopGroup: group)
@@ -20,17 +20,17 @@ public import TurnpikeEssentials
 /// ```
 ///
 /// - Request and response bodies are streamed with back-pressure.
-/// - A failure says whether a byte of the request may have been written, so that a retry is safe.
-/// - Redirects are not followed, whatever the configuration of the `HTTPClient`
+/// - An error says whether a byte of the request may have been sent, so that a retry is safe.
+/// - Redirects are not followed, whatever the configuration of the `HTTPClient` says
 ///   (``ClientTraits/returnsRedirects``).
-/// - The transport decodes content (Brotli, Zstandard, gzip and deflate, if the system supports
-///   them), or the `HTTPClient` does (gzip and deflate; ``ClientTraits/decodesContent``). If a
-///   request has its own `Accept-Encoding`, the content is not decoded.
-/// - The transport sets no time limits. The limits of the `HTTPClient` apply; they fail as
+/// - Either the transport decodes content (Brotli, Zstandard, gzip and deflate, if the system
+///   supports them), or the `HTTPClient` does (gzip and deflate; ``ClientTraits/decodesContent``).
+///   If a request has its own `Accept-Encoding`, the content is not decoded.
+/// - The transport sets no time limits. The limits of the `HTTPClient` apply, and fail as
 ///   `connectTimeout` and `idleTimeout`.
-/// - A gate creates the spans. The `HTTPClient` would create its own spans on an event loop,
-///   without the caller's task-local service context, so set the `tracing.tracer` of its
-///   configuration to nil.
+/// - A gate creates the spans, so set the `tracing.tracer` of the configuration to nil. The
+///   `HTTPClient` would create spans on an event loop, without the caller's task-local service
+///   context.
 public final class AsyncHTTPClientTransport: Transport {
     let holder: ClientHolder
     private let traits: ClientTraits
@@ -38,21 +38,21 @@ public final class AsyncHTTPClientTransport: Transport {
 
     /// Creates a transport over an `HTTPClient` that the caller owns and shuts down.
     /// - Parameters:
-    ///   - client: The `HTTPClient`; any number of transports may share it.
-    ///   - traits: Parts of its configuration that cannot be read from the `HTTPClient`. The
-    ///     default is right for an unchanged configuration; `HTTPClient.shared` needs
+    ///   - client: The `HTTPClient`. Any number of transports may share it.
+    ///   - traits: Parts of the configuration that the transport cannot read from the `HTTPClient`.
+    ///     The default is right for an unchanged configuration. `HTTPClient.shared` needs
     ///     `.decodesContent`.
     public init(_ client: HTTPClient, traits: ClientTraits = []) {
         holder = ClientHolder(client, isOwned: false)
         self.traits = traits
     }
 
-    /// Creates a transport with its own `HTTPClient`, which it shuts down at its end.
+    /// Creates a transport with its own `HTTPClient`, which the transport shuts down.
     /// - Parameters:
-    ///   - configuration: The configuration. Four parts are ignored. Redirects are not followed.
-    ///     The transport decodes content. Connecting is not repeated
-    ///     (`retryConnectionEstablishment`), because a retry does that. There is no tracer, because
-    ///     its spans would have no parent.
+    ///   - configuration: The configuration, of which four parts are ignored. Redirects are not
+    ///     followed. The transport decodes content. The `HTTPClient` does not repeat connecting
+    ///     (`retryConnectionEstablishment`), because a retry does. There is no tracer, because the
+    ///     spans would have no parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -68,10 +68,11 @@ public final class AsyncHTTPClientTransport: Transport {
         traits = .returnsRedirects
     }
 
-    /// Live uploads, and the sizes of encoded content if the transport decodes it.
+    /// The transport supports live uploads.
     ///
-    /// async-http-client supports no trailer fields. It does not report the phases of a connection,
-    /// only the time at which a request is sent.
+    /// If it decodes content, it reports the sizes of encoded content. async-http-client supports
+    /// no trailer fields. The transport reports only when a request is sent, not the phases of a
+    /// connection.
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
@@ -89,10 +90,10 @@ public final class AsyncHTTPClientTransport: Transport {
         return wire.isDecoded ? try response.decoded() : response
     }
 
-    /// Ends all exchanges at once, and returns when they have ended.
+    /// Ends all exchanges at once, and returns when all have ended.
     ///
-    /// The exchanges and all later sends fail as `cancelled`. The transport's own `HTTPClient` and
-    /// its connections are shut down. A caller's `HTTPClient` is not: shut it down afterwards.
+    /// The exchanges and all later sends fail as `cancelled`. The transport's own `HTTPClient` is
+    /// shut down. Shut down your own `HTTPClient` after this.
     public func shutdown() async {
         let exchanges = running.close()
         for exchange in exchanges { exchange.shutDown() }
@@ -106,9 +107,7 @@ extension AsyncHTTPClientTransport: PromptlyCancellable {
     public var promptness: Promptness { .always }
 }
 
-/// Holds an `HTTPClient`.
-///
-/// If the transport owns it, it is shut down with the last holder.
+/// Holds an `HTTPClient`; if the transport owns it, the last release of the holder shuts it down.
 final class ClientHolder: Sendable {
     let client: HTTPClient
     private let mustShutDown: Atomic<Bool>
@@ -118,20 +117,20 @@ final class ClientHolder: Sendable {
         mustShutDown = Atomic(isOwned)
     }
 
-    // async-http-client traps in debug builds if an `HTTPClient` is released without a shutdown.
+    // In debug builds, async-http-client traps if an `HTTPClient` is released without a shutdown.
     deinit {
         if mustShutDown.load(ordering: .acquiring) { client.shutdown { [client] _ in _ = client } }
     }
 
     func shutdown() async {
         guard mustShutDown.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        // The shutdown fails only if the `HTTPClient` was shut down before.
+        // The shutdown fails only if the `HTTPClient` was already shut down.
         try? await client.shutdown()
     }
 }
 
 extension AsyncHTTPClientTransport {
-    /// Parts of the configuration of an `HTTPClient` that the transport cannot read from it.
+    /// Parts of the configuration that the transport cannot read from an `HTTPClient`.
     public struct ClientTraits: OptionSet, Hashable, Sendable {
         /// The bits of the set.
         public let rawValue: UInt8
@@ -141,22 +140,21 @@ extension AsyncHTTPClientTransport {
 
         /// The `HTTPClient` returns redirects: its `redirectConfiguration` is `.disallow`.
         ///
-        /// Without this trait, the transport assumes that the `HTTPClient` follows redirects, which
-        /// is the default of async-http-client, and stops it. The caller gets the head of the
-        /// redirect, but cannot read its content, and the connection is closed. If this trait is
-        /// wrong, the call fails as `configuration` after the second request was sent.
+        /// Without this trait, the transport assumes that the `HTTPClient` follows redirects, as is
+        /// the default, and stops it at the first redirect. The caller then gets the head of the
+        /// redirect without its content, and the connection is closed. If this trait is wrong, the
+        /// call fails as `configuration` after the second request was sent.
         public static let returnsRedirects = Self(rawValue: 1 << 0)
 
         /// The `HTTPClient` decodes content: its `decompression` is `.enabled`, as for
         /// `HTTPClient.shared`.
         ///
-        /// The transport then asks for gzip and deflate, and leaves decoding and its limit to the
-        /// `HTTPClient`. If this trait is missing, encoded content fails as `decompression`.
+        /// The transport then asks for gzip and deflate, and the `HTTPClient` decodes and limits
+        /// the content. If this trait is missing, encoded content fails as `decompression`.
         public static let decodesContent = Self(rawValue: 1 << 1)
     }
 }
 
-/// The exchanges of a transport that have not ended.
 final class RunningExchanges: Sendable {
     private enum State {
         case open([ObjectIdentifier: HTTPExchange])
@@ -165,7 +163,6 @@ final class RunningExchanges: Sendable {
 
     private let state = Mutex(State.open([:]))
 
-    /// Adds an exchange, unless the transport was shut down.
     func add(_ exchange: HTTPExchange) -> Bool {
         state.withLock { state in
             guard case .open(var exchanges) = state else { return false }
@@ -185,7 +182,7 @@ final class RunningExchanges: Sendable {
         }
     }
 
-    /// Prevents further exchanges from starting, and returns those that have not ended.
+    /// Prevents new exchanges, and returns those that have not ended.
     func close() -> [HTTPExchange] {
         state.withLock { state in
             guard case .open(let exchanges) = state else { return [] }

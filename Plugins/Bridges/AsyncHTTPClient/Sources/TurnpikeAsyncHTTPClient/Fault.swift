@@ -10,17 +10,16 @@ import NIOPosix
 import NIOSSL
 import TurnpikeEssentials
 
-/// Converts an error of async-http-client, or of SwiftNIO below it, into a `ClientError`.
 enum Fault {
     private struct Kind {
         let code: ClientError.Code
         let message: String
-        // The error shows these facts better than the calls of the delegate.
+        // For these errors, the error shows the phase better than the calls of the delegate.
         var phase: TransferState.Phase?
         var proxyStatus: HTTPStatus?
     }
 
-    /// Returns the error that the caller gets; an error of the request's content is unchanged.
+    /// Returns the error for the caller; an error of the request's content is unchanged.
     static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
         // These errors come from the request's content.
         if error is ClientError || error is CancellationError { return error }
@@ -28,7 +27,7 @@ enum Fault {
         let phase = kind.phase ?? transfer.phase
         return ClientError(
             kind.code, kind.message,
-            // The underlying error may show the refused value, which may be a secret.
+            // The underlying error may contain the refused value, which may be a secret.
             underlying: kind.code == .invalidRequest ? nil : error,
             transfer: TransferState(
                 phase, bodyBytesSent: phase == .connecting ? 0 : transfer.bodyBytesSent),
@@ -67,7 +66,7 @@ enum Fault {
     private static func client(
         _ error: HTTPClientError, _ phase: TransferState.Phase
     ) -> Kind {
-        // In full, because `.cancelled` alone is a pattern of `ClientError.Code` for any error.
+        // `.cancelled` alone would be a pattern of `ClientError.Code` for any error.
         switch error {
         case HTTPClientError.alreadyShutdown:
             return Kind(
@@ -226,12 +225,10 @@ enum Fault {
 }
 
 extension Fault {
-    /// The error if the `HTTPClient` follows redirects despite the trait.
     static var followedRedirect: ClientError {
         ClientError(.configuration, followsRedirects, transfer: TransferState(.receiving))
     }
 
-    /// The error for reading the content of a redirect that was stopped.
     static var unreadRedirect: ClientError {
         ClientError(
             .unsupported,
@@ -241,7 +238,6 @@ extension Fault {
             transfer: TransferState(.receiving))
     }
 
-    /// The error for a call that the shutdown of the transport ends, or that begins after it.
     static func wasShutDown(_ phase: TransferState.Phase) -> ClientError {
         ClientError(
             .cancelled, "the transport was shut down; make a new client",

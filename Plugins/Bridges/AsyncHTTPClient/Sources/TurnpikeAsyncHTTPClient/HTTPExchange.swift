@@ -8,9 +8,9 @@ import Synchronization
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// One exchange: connects async-http-client's task with the ``Exchange`` that the caller awaits.
+/// One exchange, which connects async-http-client's task with the ``Exchange`` of the caller.
 ///
-/// async-http-client holds the exchange until the task has ended, and calls it on one event loop.
+/// async-http-client retains it until the task has ended, and calls it on one event loop.
 final class HTTPExchange: Sendable {
     private let request: TurnpikeEssentials.Request
     private let traits: AsyncHTTPClientTransport.ClientTraits
@@ -42,7 +42,6 @@ final class HTTPExchange: Sendable {
 
     private var exchange: Exchange? { state.withLock { $0.exchange } }
 
-    /// Starts async-http-client's task, unless the exchange was abandoned before.
     func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
         let mayBegin = state.withLock { state in
             guard case .starting = state.run else { return false }
@@ -64,32 +63,28 @@ final class HTTPExchange: Sendable {
         }
         if !isWanted { task.fail(reason: CancellationError()) }
         task.futureResult.whenComplete { [self] result in
-            // This also handles errors that async-http-client does not report to the delegate.
+            // This handles errors that async-http-client does not report to the delegate.
             if case .failure(let error) = result { fail(error) }
             end.settle(.success(()))
             onEnd(self)
         }
     }
 
-    /// Waits for the head of the response.
     func response() async throws -> TurnpikeEssentials.Response {
         guard let exchange else { throw CancellationError() }
         return try await exchange.response()
     }
 
-    /// Ends the exchange because of the transport's shutdown.
     func shutDown() {
         let givenUp = state.withLock { $0.giveUp() }
         exchange?.fail(Fault.wasShutDown(givenUp.phase))
         stop(givenUp, HTTPClientError.cancelled)
     }
 
-    /// Waits for the end of async-http-client's task.
     func ended() async { try? await end.value() }
 
     // MARK: Ends
 
-    /// Makes async-http-client stop, which closes the connection.
     private func stop(_ reason: any Error) {
         stop(state.withLock { $0.giveUp() }, reason)
     }
@@ -105,7 +100,7 @@ final class HTTPExchange: Sendable {
         exchange?.fail(Fault.of(error, transfer))
     }
 
-    // Called when async-http-client reports nothing more.
+    // Called when no further report of async-http-client can come.
     private func close() -> (Exchange?, TransferState) {
         let (exchange, transfer, promise) = state.withLock { state in
             state.run = .ended
@@ -152,7 +147,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
 
     func didSendRequest(task: HTTPClient.Task<Void>) { state.withLock { $0.sending = .done } }
 
-    // Called before async-http-client follows a redirect, or before `didReceiveHead`.
+    // Called before async-http-client follows a redirect, and before `didReceiveHead`.
     func didVisitURL(
         task: HTTPClient.Task<Void>, _: HTTPClient.Request, _ head: HTTPResponseHead
     ) {
@@ -161,7 +156,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         if let length = receive(head) {
             if length == 0 { exchange?.finish() } else { exchange?.fail(Fault.unreadRedirect) }
         }
-        // After its task has failed, async-http-client does not follow the redirect.
+        // When its task has failed, async-http-client does not follow the redirect.
         task.fail(reason: CancellationError())
     }
 
@@ -181,8 +176,8 @@ extension HTTPExchange: HTTPClientResponseDelegate {
     }
 
     /// Passes a head to the ``Exchange``.
-    /// - Returns: The length of the content, or -1 if it is unknown. The value is nil if the head
-    ///   is invalid and has ended the exchange.
+    /// - Returns: The length of the content, or -1 if the length is unknown. Nil if the head is
+    ///   invalid and has ended the exchange.
     private func receive(_ head: HTTPResponseHead) -> Int64? {
         switch WireHead.head(head, to: request, traits) {
         case .success(let head):
@@ -215,7 +210,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             state.demand = .awaited(promise)
             return true
         }
-        // If the exchange was abandoned meanwhile, there was no promise to complete.
+        // If the exchange was abandoned meanwhile, it had no promise to complete.
         if !mustWait {
             promise.succeed()
         } else if exchange.hasEnded {
@@ -224,7 +219,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         return promise.futureResult
     }
 
-    // The refusal is complete. Its connection cannot be used again, because the upload was cut off.
+    // The refusal is complete, but the upload was cut off, so its connection cannot be used again.
     private func finishRefusal(_ task: HTTPClient.Task<Void>) {
         close().0?.finish()
         task.fail(reason: CancellationError())

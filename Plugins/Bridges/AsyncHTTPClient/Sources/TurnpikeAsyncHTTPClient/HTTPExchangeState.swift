@@ -4,11 +4,11 @@ import AsyncHTTPClient
 import NIOCore
 import TurnpikeEssentials
 
-/// The progress of an ``HTTPExchange``, protected by its lock.
+/// The progress of an ``HTTPExchange``, protected by the lock of the exchange.
 struct HTTPExchangeState {
     enum Run {
         case starting
-        /// async-http-client was started and may send, but its task is not known yet.
+        /// async-http-client was started and may send, but its task is not yet known here.
         case executing
         case running(HTTPClient.Task<Void>)
         case ended
@@ -16,13 +16,13 @@ struct HTTPExchangeState {
         case givenUp
     }
 
-    /// Whether the content of an early refusal must be counted to find its end.
+    /// Whether the content of an early refusal must be counted to find the end of the refusal.
     ///
-    /// async-http-client stops the upload at a status of 300 or more. It may then not report the
-    /// end of the response.
+    /// At a status of 300 or more, async-http-client stops the upload. async-http-client then may
+    /// not report the end of the response.
     enum Sending {
         case underWay
-        /// A refusal came before the end of the upload; `rest` bytes of its content remain.
+        /// The refusal came before the end of the upload; `rest` bytes of its content remain.
         case refused(rest: Int64)
         case done
     }
@@ -30,13 +30,12 @@ struct HTTPExchangeState {
     /// Whether the reader wants more content; see `didReceiveBodyPart`.
     enum Demand {
         case open
-        /// The reader asked for more before the connection waited for that.
+        /// The reader asked for more before the connection waited for this.
         case resumed
         case awaited(EventLoopPromise<Void>)
     }
 
     struct GivenUp {
-        /// The furthest phase that the exchange may have reached.
         var phase: TransferState.Phase
         let promise: EventLoopPromise<Void>?
         var task: HTTPClient.Task<Void>?
@@ -57,7 +56,6 @@ struct HTTPExchangeState {
         return promise
     }
 
-    /// Abandons the exchange.
     mutating func giveUp() -> GivenUp {
         var givenUp = GivenUp(phase: reached, promise: takeDemand())
         switch run {
@@ -68,21 +66,19 @@ struct HTTPExchangeState {
         case .running(let task): givenUp.task = task
         case .ended, .givenUp: break
         }
-        // The head may have been sent before the delegate was told.
+        // The head may have been sent before the delegate gets the report.
         if reached == .connecting { givenUp.phase = .sending }
         return givenUp
     }
 
-    /// Records the head of a refusal.
-    /// - Returns: Whether the refusal ends with its head and the upload has not ended.
+    /// Records the head of a refusal; returns whether the refusal ends before the upload.
     mutating func receiveRefusal(_ length: Int64) -> Bool {
         guard case .underWay = sending else { return false }
         sending = .refused(rest: length)
         return length == 0
     }
 
-    /// Records content of the response.
-    /// - Returns: Whether it ends a refusal and the upload has not ended.
+    /// Records content; returns whether the content ends a refusal before the upload.
     mutating func receive(_ count: Int) -> Bool {
         guard case .refused(let rest) = sending else { return false }
         sending = .refused(rest: rest - Int64(count))

@@ -11,7 +11,7 @@ import TurnpikeSupport
 extension Registry {
     /// Adds the transport `async-http-client` to the names of stack files.
     ///
-    /// Each transport has its own `HTTPClient`, which ends with the client.
+    /// Each transport has its own `HTTPClient`, which the client's shutdown ends.
     public mutating func registerAsyncHTTPClient() {
         register(transport: "async-http-client", description: Self.asyncHTTPClient) { settings in
             let configuration = try HTTPClient.Configuration(settings)
@@ -51,7 +51,7 @@ extension HTTPClient.Configuration {
 
     init(_ settings: Settings) throws {
         self.init()
-        // Other time limits of a stack file are set by its gates.
+        // The gates of a stack file set the other time limits.
         timeout = Timeout(
             connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
         connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(
@@ -78,7 +78,7 @@ extension HTTPClient.Configuration {
         tlsConfiguration = tls
     }
 
-    // Reports a missing file with its place in the stack file.
+    // Reports a missing file with the place of the setting in the stack file.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

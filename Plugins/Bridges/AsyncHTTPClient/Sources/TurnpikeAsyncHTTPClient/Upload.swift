@@ -7,17 +7,17 @@ import Synchronization
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Passes a request's content to async-http-client, which asks for it once.
+/// Passes a request's content to async-http-client, which reads it once.
 final class Upload: Sendable {
     private enum State {
         case unread(Reading)
         case reading(Task<Void, Never>)
-        /// A piece was passed on, and is not sent yet.
+        /// A piece was passed to async-http-client, but is not sent yet.
         case writing(Task<Void, Never>, piece: OneShot<Void>)
         case closed
     }
 
-    // SAFETY: the reader is taken once, by the task that reads the content.
+    // SAFETY: only the task that reads the content takes the reader, once.
     private struct Reading: @unchecked Sendable { let reader: RequestBodyReader }
 
     private let inMemory: Data?
@@ -37,7 +37,6 @@ final class Upload: Sendable {
         state = Mutex(inMemory == nil ? .unread(Reading(reader: try body.open())) : .closed)
     }
 
-    /// The content in the form that async-http-client accepts.
     var body: HTTPClient.Body {
         if let inMemory { return .byteBuffer(ByteBuffer(bytes: inMemory)) }
         return .stream(contentLength: length) { [self] writer in start(writer) }
@@ -47,8 +46,8 @@ final class Upload: Sendable {
         let promise = group.any().makePromise(of: Void.self)
         let isOpen = state.withLock { state in
             guard case .unread(let reading) = state else { return false }
-            // Ends with the content, or when `close` cancels it. Every end of the exchange calls
-            // `close`.
+            // The task ends with the content, or when `close` cancels it. Every end of the exchange
+            // calls `close`.
             let task = Task.inheriting(immediately: false) {
                 do {
                     while let chunk = try await reading.reader.nextToSend() {
@@ -66,9 +65,9 @@ final class Upload: Sendable {
         return promise.futureResult
     }
 
-    // Sends one piece at a time and waits until it is sent. If a piece arrives while the connection
-    // is full, async-http-client creates a promise. It never completes the promise if the exchange
-    // ends, and SwiftNIO traps on that in debug builds.
+    // Passes one piece at a time, and waits until the piece is sent. For a piece that arrives while
+    // the connection is full, async-http-client creates a promise. If the exchange ends, the
+    // promise is never completed, and SwiftNIO traps in debug builds.
     private func write(
         _ chunk: Data, to writer: HTTPClient.Body.StreamWriter
     ) async throws {
@@ -90,7 +89,6 @@ final class Upload: Sendable {
         }
     }
 
-    /// Called after a piece was sent.
     func didSend() {
         let piece = state.withLock { state -> OneShot<Void>? in
             guard case .writing(let task, let piece) = state else { return nil }
@@ -100,7 +98,6 @@ final class Upload: Sendable {
         piece?.settle(.success(()))
     }
 
-    /// Stops reading the content.
     func close() {
         let task = state.withLock { state -> Task<Void, Never>? in
             defer { state = .closed }

@@ -5,7 +5,6 @@ import NIOHTTP1
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Converts async-http-client's head into the head of a response.
 enum WireHead {
     static func head(
         _ head: HTTPResponseHead, to request: TurnpikeEssentials.Request,
@@ -19,7 +18,7 @@ enum WireHead {
         if let defect = headers.defect { return .failure(broken(defect)) }
         let status = HTTPStatus(Int(head.status.code))
         let hasContent = request.method != .head && !status.endsWithHead
-        // Beside it, a Content-Length has no meaning (RFC 9112 §6.3).
+        // With a Transfer-Encoding, a Content-Length has no meaning (RFC 9112 §6.3).
         if headers.contains(.transferEncoding) { headers.remove(.contentLength) }
         if hasContent, let fault = codingFault(headers) { return .failure(fault) }
         let declared: Int64?
@@ -42,9 +41,9 @@ enum WireHead {
                 encodedLength: hasContent ? declared : nil))
     }
 
-    /// Whether async-http-client would follow the redirect if configured to.
+    /// Whether async-http-client would follow the redirect, if its configuration allows this.
     ///
-    /// It also follows some statuses that are not redirects.
+    /// async-http-client also follows some statuses that are not redirects.
     static func mayBeFollowed(_ head: HTTPResponseHead) -> Bool {
         switch head.status.code {
         case 301, 302, 303, 304, 305, 307, 308: head.headers.contains(name: "Location")
@@ -52,9 +51,7 @@ enum WireHead {
         }
     }
 
-    /// The codings that async-http-client decodes.
-    ///
-    /// It does not decode lists of codings.
+    /// The codings that async-http-client decodes, but not as a list of codings.
     static let codings = ["gzip", "deflate"]
 
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {
@@ -84,7 +81,7 @@ enum WireHead {
         return .success(length)
     }
 
-    // Returns an error for a coded message (RFC 9112 §6.1), because none was asked for.
+    // Returns an error for a coded message (RFC 9112 §6.1), because the client asks for none.
     private static func codingFault(_ headers: TurnpikeEssentials.HTTPHeaders) -> ClientError? {
         let codings = headers.values(of: .transferEncoding).flatMap { $0.split(separator: ",") }
             .map { Grammar.trimmed($0).lowercased() }

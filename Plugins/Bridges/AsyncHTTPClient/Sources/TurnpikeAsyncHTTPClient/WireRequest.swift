@@ -6,7 +6,6 @@ import NIOHTTP1
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// A request in the form that async-http-client accepts.
 struct WireRequest {
     let request: HTTPClient.Request
     /// Whether the transport decodes the content of the response.
@@ -18,7 +17,7 @@ struct WireRequest {
     ) throws {
         if let fault = Self.fault(of: request) { throw fault }
         let uri = request.targetURI
-        // Without user and fragment, because they are not sent.
+        // The URL without user and fragment, because these are not sent.
         guard let origin = uri.origin, let url = URL(string: uri.absoluteForm) else {
             throw ClientError(.invalidRequest, "Foundation does not accept this URL")
         }

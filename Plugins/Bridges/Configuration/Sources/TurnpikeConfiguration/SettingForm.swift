@@ -2,27 +2,24 @@
 
 import Turnpike
 
-/// A form in which a configuration can hold a setting of a stack file.
+/// A form in which a configuration can contain a setting of a stack file.
 ///
-/// The forms follow from the schema of stack files (`Registry.schema()`). The schema is observed
-/// from what the factories of gates and transports read.
+/// The forms follow from the schema of stack files (`Registry.schema()`), which observes what
+/// factories read.
 enum SettingForm: Equatable {
     case boolean, integer, number
-    /// One of several names that are not secret; any name if the list is empty.
+    /// One of several names, which are not secret; an empty list allows any name.
     case choice([String])
-    /// A list of names.
     case choices
     case text
-    /// Lists of simple values.
     case integers, numbers, texts
     /// Header fields, each as `Name: value`.
     case headers
-    /// An object. Its members have their own scope.
+    /// An object, whose members have their own scope.
     case scope([JSONObject.Member])
     /// Any other value, as a string with JSON.
     case json
 
-    /// The forms of a value that a schema describes, the most specific form first.
     static func forms(of schema: JSONValue) -> [SettingForm] {
         var forms: [SettingForm] = []
         for form in unordered(schema) where !forms.contains(form) { forms.append(form) }
@@ -36,7 +33,6 @@ enum SettingForm: Equatable {
             return switch reference {
             case "#/$defs/text": [.text]
             case "#/$defs/headers": [.headers]
-            // A configuration does not need references to the environment or to files.
             case "#/$defs/reference": []
             default: [.json]
             }
@@ -72,7 +68,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    // A provider of strings reads every value as a text, and some texts, such as yes, as Booleans.
+    // A provider of strings reads each value as a text, and some texts, such as yes, as Booleans.
     private var rank: Int {
         switch self {
         case .scope: 0
@@ -90,7 +86,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    /// Whether a value of this form, or a value in its place, may be a secret.
+    /// Whether a value of this form, or another value in its place, may be a secret.
     var mayBeSecret: Bool {
         switch self {
         case .text, .texts, .headers, .json, .scope: true
@@ -98,7 +94,6 @@ enum SettingForm: Equatable {
         }
     }
 
-    /// The name of the form in messages.
     var words: String {
         switch self {
         case .boolean: "true or false"

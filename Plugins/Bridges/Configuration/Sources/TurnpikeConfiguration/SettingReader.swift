@@ -4,27 +4,25 @@ import Configuration
 import Turnpike
 import TurnpikeStackFiles
 
-/// Reads the values that a schema describes from a configuration, and collects the mistakes.
+/// Reads from a configuration the values that a schema describes, and collects the mistakes.
 struct SettingReader {
     let config: ConfigSnapshotReader
     private(set) var issues: [ConfigurationIssue] = []
 
     init(_ config: ConfigSnapshotReader) { self.config = config }
 
-    /// Adds a mistake at a key.
     mutating func add(_ message: String, at key: [String]) {
         issues.append(ConfigurationIssue(path: key.joined(separator: "."), message: message))
     }
 
     /// Returns the value at a key, or nil if there is no value.
     ///
-    /// If the value has a form that the schema does not know, it is returned unchanged. The check
-    /// of the stack file then reports what was expected.
+    /// A value whose form the schema does not know is returned unchanged. The check of the stack
+    /// file then reports the expected form.
     mutating func value(_ schema: JSONValue, at key: [String]) -> JSONValue? {
         value(SettingForm.forms(of: schema), at: key)
     }
 
-    /// Returns the value at a key in one of several forms, or nil if there is no value.
     mutating func value(_ forms: [SettingForm], at key: [String]) -> JSONValue? {
         let isSecret = forms.contains(where: \.mayBeSecret)
         for case .scope(let members) in forms {
@@ -54,7 +52,6 @@ struct SettingReader {
         return nil
     }
 
-    /// Returns the settings below a key, or nil if there are no settings.
     mutating func object(_ members: [JSONObject.Member], at key: [String]) -> JSONObject? {
         var object = JSONObject()
         for member in members where member.name != "use" && member.name != "id" {
@@ -68,7 +65,6 @@ struct SettingReader {
         case missing
         /// A value of another form, or a value that the provider could not read.
         case otherForm
-        /// A value with a mistake, which was recorded.
         case mistaken
     }
 
@@ -111,7 +107,6 @@ struct SettingReader {
         }
     }
 
-    // JSON files of the library return 2 and 0.5 as true, and treat true as 1, and false as 0.
     private func isOtherNumber(_ key: ConfigKey, _ isSecret: Bool) -> Bool {
         if let integer = try? config.requiredInt(forKey: key, isSecret: isSecret) {
             return integer != 0 && integer != 1
@@ -152,8 +147,8 @@ struct SettingReader {
         }
     }
 
-    // The library's error for a missing value is not public. If its case is renamed, each missing
-    // setting becomes a mistake, and no wrong stack is created.
+    // The library's error for a missing value is not public. If the library renames the case of
+    // this error, each missing setting becomes a mistake. No wrong stack is created.
     static func isMissing(_ error: any Error) -> Bool {
         Mirror(reflecting: error).children.first?.label == "missingRequiredConfigValue"
     }

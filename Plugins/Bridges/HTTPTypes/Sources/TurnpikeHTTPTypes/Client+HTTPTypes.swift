@@ -14,24 +14,23 @@ extension Client {
     /// let trailers = try HTTPFields(body.trailers)
     /// ```
     ///
-    /// A request without scheme and authority, such as one of an OpenAPI generator, is relative to
-    /// the base URL: `/users/1` below `https://api.example.com/v1` is
+    /// A request without scheme and authority is relative to the base URL, as the requests of an
+    /// OpenAPI generator are. For example, `/users/1` below `https://api.example.com/v1` is
     /// `https://api.example.com/v1/users/1`.
     ///
-    /// The request's content is read when the transport asks for it, and the response's content
-    /// when the caller reads it. Cancelling the task ends both: `send` throws `CancellationError`,
-    /// or the reader does if the head has arrived. Releasing the body or its `AsyncIterator` ends
-    /// the transfer.
+    /// The transport reads the request's content when needed, and the caller reads the response's
+    /// content. If the task is cancelled, `send` throws `CancellationError`; after the head has
+    /// arrived, the reader does. To end the transfer, release the body or its `AsyncIterator`.
     /// - Parameters:
     ///   - request: The request. Its parts are sent unchanged.
-    ///   - body: The content; `RequestBody.followed(by:)` adds trailers.
+    ///   - body: The content. `RequestBody.followed(by:)` adds trailer fields.
     ///   - baseURL: The base of a relative request; nil for the base URL of the client.
     ///   - options: The options for gates and the transport.
-    /// - Returns: The head and the content. The trailer fields are available after the content was
+    /// - Returns: The head and the content. The trailer fields are available when the content was
     ///   read to its end.
-    /// - Throws: The errors of ``TurnpikeCore/Request/init(_:body:options:)``, before anything is
-    ///   sent; the errors of the gates and the transport; `ClientError.Code.protocol` for a head
-    ///   that `HTTPResponse` cannot hold, which ends the transfer.
+    /// - Throws: Before anything is sent, the errors of
+    ///   ``TurnpikeCore/Request/init(_:body:options:)``; later, those of the gates and the
+    ///   transport. `ClientError.Code.protocol` if `HTTPResponse` cannot represent the head.
     public func send(
         _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,
         options: RequestOptions = RequestOptions()

@@ -4,22 +4,22 @@ public import HTTPTypes
 public import TurnpikeEssentials
 
 extension Request {
-    /// Creates a request from a request of swift-http-types and content.
+    /// Creates a request from a request of swift-http-types, and content.
     ///
-    /// Method, scheme, authority, path and fields are sent unchanged or rejected here. A request
-    /// without scheme and authority is relative to the base URL of the stack
+    /// Method, scheme, authority, path and fields are sent unchanged, or are refused here. A
+    /// request without scheme and authority is relative to the base URL of the stack
     /// (``/TurnpikeMiddleware/BaseURL``) or of
-    /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)``. OPTIONS with the path `*` is about
-    /// the server as a whole. Without an authority, the field `Host` names it. If both exist and
-    /// differ, the call fails.
+    /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)``. OPTIONS with the path `*` applies to
+    /// the server as a whole. Without an authority, the field `Host` gives the authority. If both
+    /// exist and differ, the call fails.
     /// - Parameters:
     ///   - request: The request.
     ///   - body: The content.
     ///   - options: The options for gates and the transport.
-    /// - Throws: `ClientError.Code.invalidRequest` for parts that would be sent changed: dot
-    ///   segments, a fragment, characters that must be percent-encoded, user information, a value
-    ///   that is not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT. No
-    ///   error shows a path or a value.
+    /// - Throws: `ClientError.Code.invalidRequest` for parts that would change: dot segments, a
+    ///   fragment, characters that must be percent-encoded, user information, and a value that is
+    ///   not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT. No error shows
+    ///   a path or a value.
     public init(
         _ request: HTTPRequest, body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()
@@ -33,14 +33,14 @@ extension Request {
 extension HTTPRequest {
     /// Creates the head of a request.
     ///
-    /// The content and the options are not part of the head. The media type and the length of the
-    /// content are part of it only if header fields name them. If the request is about the server
-    /// as a whole, the path is `*`.
+    /// The head has neither the content nor the options. The head has the media type and the length
+    /// of the content only if header fields state them. If the request applies to the server as a
+    /// whole, the path is `*`.
     /// - Parameter request: A request with an absolute URL.
     /// - Throws: `ClientError.Code.invalidRequest` for an invalid or relative URL, an invalid
-    ///   method, and user information in the URL, which `:authority` cannot hold (RFC 9113 §8.3.1);
-    ///   `ClientError.Code.unsupported` for CONNECT; `ClientError.Code.protocol` for fields that
-    ///   `HTTPFields` cannot hold.
+    ///   method, or user information, which `:authority` cannot represent (RFC 9113 §8.3.1).
+    ///   `ClientError.Code.unsupported` for CONNECT. `ClientError.Code.protocol` for fields that
+    ///   `HTTPFields` cannot represent.
     public init(_ request: Request) throws {
         var bare = request
         bare.headers = [:]
@@ -68,10 +68,10 @@ extension HTTPRequest {
 }
 
 extension HTTPResponse {
-    /// Creates the head of a response, with the standard phrase for its status.
-    /// - Parameter head: The head.
+    /// Creates the head of a response, with the standard reason phrase of the status.
+    /// - Parameter head: The head in the form of Turnpike.
     /// - Throws: `ClientError.Code.protocol` for a status of more than three digits, and for fields
-    ///   that `HTTPFields` cannot hold.
+    ///   that `HTTPFields` cannot represent.
     public init(_ head: ResponseHead) throws {
         let code = head.status.code
         guard (0...999).contains(code) else {
@@ -85,12 +85,12 @@ extension HTTPResponse {
 }
 
 extension Response {
-    /// Creates a response to a request from a head of swift-http-types and content.
+    /// Creates the response to a request from a head of swift-http-types, and content.
     ///
     /// The reason phrase is dropped, because it has no meaning (RFC 9112 §4).
     /// - Parameters:
     ///   - response: The head.
-    ///   - request: The request that the response answers.
+    ///   - request: The request for this response.
     ///   - body: The content.
     /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8.
     public init(_ response: HTTPResponse, to request: Request, body: ResponseBody = .empty) throws {

@@ -3,10 +3,9 @@
 import HTTPTypes
 import TurnpikeEssentials
 
-/// The parts of a request in the form of Turnpike, from those of an `HTTPRequest`.
 struct RequestParts {
     let method: HTTPMethod
-    /// Absolute, or relative to a base URL.
+    /// An absolute URL, or a target relative to a base URL.
     let target: Target
     let headers: HTTPHeaders
 
@@ -33,7 +32,6 @@ struct RequestParts {
         }
     }
 
-    /// The scheme and the authority; nil if the request has neither.
     private static func place(of request: HTTPRequest, _ headers: HTTPHeaders) throws -> String? {
         switch (request.scheme, request.authority) {
         case (nil, nil): return nil
@@ -64,7 +62,7 @@ struct RequestParts {
         }
     }
 
-    /// The path and the query; empty for a request about the server as a whole.
+    /// The path and the query; empty for a request to the server as a whole.
     private static func path(of request: HTTPRequest) throws -> String {
         guard let path = request.path, !path.isEmpty else {
             throw refused("found no path", "one that begins with a slash (RFC 9113 §8.3.1)")
@@ -79,7 +77,7 @@ struct RequestParts {
         throw refused("found a path without a slash at its start", "one that begins with a slash")
     }
 
-    /// Throws if the request would be sent changed.
+    /// Throws if the request would be changed before it is sent.
     private static func check(_ method: HTTPMethod, _ place: String, _ path: String) throws {
         let request = Request(method, Target(place + path))
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }

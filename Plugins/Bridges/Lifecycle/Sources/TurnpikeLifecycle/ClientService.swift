@@ -4,7 +4,7 @@ public import ServiceLifecycle
 public import TurnpikeEssentials
 import TurnpikeSupport
 
-/// A client as a service of swift-service-lifecycle, which shuts it down.
+/// A client as a service of swift-service-lifecycle, which shuts the client down.
 ///
 /// ```swift
 /// let group = ServiceGroup(
@@ -13,34 +13,34 @@ import TurnpikeSupport
 /// try await group.run()
 /// ```
 ///
-/// A group ends its services in reverse order. Name the client before the services that use it.
-/// These then end first, and can make calls until they have ended.
+/// A group ends its services in reverse order, so list the client before the services that use it.
+/// These services then end first, and can make calls until they have ended.
 ///
-/// On a graceful shutdown, the service does the following:
+/// On a graceful shutdown, the service
 ///
 /// 1. refuses new calls as ``/TurnpikeCore/ClientError/Code/cancelled``;
 /// 2. lets running calls end within the grace time;
-/// 3. cancels the remaining calls, and closes bodies that were not read to their end. Their readers
-/// get a ``/TurnpikeCore/ClientError/Code/cancelled`` that names the grace time;
+/// 3. cancels the remaining calls, and closes bodies that were not read to their end. The readers
+///    get a ``/TurnpikeCore/ClientError/Code/cancelled`` that names the grace time;
 /// 4. flushes the gates, so that caches, logs and meters write their data;
 /// 5. closes the connections.
 ///
-/// If the task is cancelled before or during the grace time, step 2 ends at once. ``run()`` always
-/// returns after everything is closed, and throws nothing, because after an error a group would
-/// cancel the services that are still ending gracefully.
+/// If the task is cancelled before or during the grace time, step 2 ends at once. ``run()`` returns
+/// after everything is closed, and throws nothing. After an error, a group would cancel services
+/// that are still ending gracefully.
 public struct ClientService: Service {
     private let client: Client
     private let grace: Duration
 
     /// Creates a service.
     /// - Parameters:
-    ///   - client: The client. Nothing else should shut it down.
-    ///   - grace: How long running calls may continue. The shutdown may take longer: one second
-    ///     more if a response is held without being read, and the time of all gates, which flush
-    ///     one after another. A bearer gate whose refresh is running takes up to
-    ///     `RefreshPolicy.timeLimit` (30 seconds). An output of logs or metrics that is stuck takes
-    ///     up to 5 seconds. A cache takes as long as its refreshes and its store. The supervisor
-    ///     must give the program enough time for this sum and for the other services.
+    ///   - client: The client. Only this service should shut it down.
+    ///   - grace: How long running calls may continue after the shutdown has begun. The shutdown
+    ///     takes longer: up to one second if a response is held without being read, and the time of
+    ///     all gates, which flush one after another. A bearer gate whose refresh is running takes
+    ///     up to `RefreshPolicy.timeLimit` (30 seconds). A blocked output of logs or metrics takes
+    ///     up to 5 seconds. A cache takes as long as its refreshes and its store. The supervisor of
+    ///     the program must allow enough time for this sum and for the other services.
     public init(_ client: Client, grace: Duration) {
         self.client = client
         self.grace = grace
@@ -48,7 +48,7 @@ public struct ClientService: Service {
 
     /// Waits for the shutdown of the service, and then ends the client.
     public func run() async {
-        // The wait throws only if the task is cancelled. Then there is no grace time.
+        // The wait throws only if the task is cancelled. There is then no grace time.
         try? await gracefulShutdown()
         await client.shutdown(
             grace: grace,

@@ -4,7 +4,7 @@ import Logging
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// The parts of an event that are logged, and their names.
+/// Which parts of an event are logged, and under which names.
 ///
 /// The names come from OpenTelemetry's semantic conventions (registry of attributes: `http`,
 /// `server`, `url`, `error`, `exception`, `network`). Other names begin with `turnpike.`.
@@ -19,7 +19,7 @@ final class EventRules: Sendable {
         let attribute: String
     }
 
-    // The limits on texts from a peer in bytes, as in `Log`.
+    // The size limits in bytes for texts from a peer, as in `Log`.
     private static let maxMethod = 64
     private static let maxText = 4096
     private static let maxValue = 1024
@@ -117,13 +117,11 @@ final class EventRules: Sendable {
         for field in fields {
             let values = headers.values(of: field.name)
             if values.isEmpty { continue }
-            // A server may send a field any number of times.
             metadata[field.attribute] = .array(
                 values.prefix(16).map { .string(Self.cut($0, to: Self.maxValue)) })
         }
     }
 
-    // Returns the name of a method in the conventions.
     private static func registered(_ method: HTTPMethod) -> String? {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
@@ -141,7 +139,6 @@ final class EventRules: Sendable {
         }
     }
 
-    // Rounded to microseconds.
     private static func seconds(_ duration: Duration) -> Logger.MetadataValue {
         .stringConvertible(((duration / .microseconds(1)).rounded()) / 1e6)
     }

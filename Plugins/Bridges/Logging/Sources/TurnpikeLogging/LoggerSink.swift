@@ -3,13 +3,13 @@
 public import Logging
 public import TurnpikeEssentials
 
-/// Logs each pass of a request with swift-log, as structured metadata.
+/// Logs requests with swift-log, as structured metadata.
 ///
 /// The names of the attributes come from OpenTelemetry's semantic conventions.
 ///
-/// It is a gate, for the places of `Log`: outermost, it logs calls with their retries and
-/// redirects; inside a retry, it logs attempts. The messages are constant (`HTTP request
-/// completed`), and everything that varies is metadata.
+/// `LoggerSink` is a gate for the places of `Log`. As the outermost gate, `LoggerSink` logs calls
+/// with their retries and redirects; inside a retry, it logs attempts. The messages are constant
+/// (`HTTP request completed`), and all values are metadata.
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", stack: [
@@ -20,19 +20,19 @@ public import TurnpikeEssentials
 /// }
 /// ```
 ///
-/// The logger is chosen in the caller's task when a request reaches the gate. Its metadata provider
-/// is called there once. All events of the pass have this logger and this metadata, even if
+/// When a request reaches the gate, the logger is chosen in the caller's task, and its metadata
+/// provider is called once. All events of the request have this logger and this metadata, even if
 /// the body ends in another task. If an event and the logger have the same key, the event's value
 /// is logged.
 ///
-/// A `MultiplexLogHandler`, and a handler that is a class, keep their providers and call them again
-/// for each event. If these return the same metadata as in the caller's task, the event adds none.
-/// Otherwise, the event carries the metadata of the caller's providers. Keys that only the current
-/// task has are then added, and each child of a multiplexer gets the metadata of the providers of
-/// all children.
+/// A `MultiplexLogHandler`, and a handler that is a class, call their providers again for each
+/// event. If the providers return the same metadata as in the caller's task, the event adds none.
+/// If not, the event carries the metadata of the caller's providers. Keys that only the current
+/// task has are also logged. Each child of a multiplexer gets the metadata of all children's
+/// providers.
 ///
-/// Secrets are hidden by the rules of `Log` (`Redaction.standard`). More names can be added. The
-/// length of each value is bounded, whatever a peer sends. Contents of bodies are never logged.
+/// Secrets are hidden by the rules of `Log` (`Redaction.standard`). More names of secrets can be
+/// added. The length of each value is limited. Contents of bodies are never logged.
 public struct LoggerSink: RequestLogger {
     private let logger: Logger?
     private let rules: EventRules
@@ -41,11 +41,11 @@ public struct LoggerSink: RequestLogger {
     /// - Parameters:
     ///   - logger: The logger; nil for the caller's `Logger.current`.
     ///   - fields: The header fields of requests and responses to log, as
-    ///     `http.request.header.<name>` and `http.response.header.<name>`. The default is none, as
-    ///     the conventions demand. Fields with secrets show `REDACTED`.
+    ///     `http.request.header.<name>` and `http.response.header.<name>`. The default is no field,
+    ///     as the conventions demand. Fields with secrets show `REDACTED`.
     ///   - redaction: The rules for hiding secrets.
-    ///   - level: Returns the level of an event, or nil to log nothing. It is called for each
-    ///     event, so it must be fast. The default is ``level(of:)``.
+    ///   - level: Returns the level of an event, or nil to log nothing. The closure is called for
+    ///     each event, so it must be fast. The default is ``level(of:)``.
     public init(
         _ logger: Logger? = nil, fields: [HTTPHeaders.Name] = [],
         redaction: Redaction = .standard,
@@ -71,7 +71,7 @@ public struct LoggerSink: RequestLogger {
         case .retrying, .redirecting, .note: return .info
         case .failed:
             if event.isCancellation { return .info }
-            // A rejected status has the same level as an accepted one.
+            // A rejected status has the same level as an accepted status.
             let isRejection = event.errorType == ClientError.Code.validation.rawValue
             return isRejection && hasClientError(event) ? .warning : .error
         case .bodyEnded(let end):
@@ -85,7 +85,7 @@ public struct LoggerSink: RequestLogger {
         400..<500 ~= event.status?.code ?? 0
     }
 
-    /// Logs an event outside of a pass, with the logger and the provider of the current task.
+    /// Logs an event outside of a request, with the logger and the provider of the current task.
     public func log(_ event: CallEvent) { passLogger().log(event) }
 
     /// Returns a logger with the caller's logger and the metadata of its provider.
@@ -103,8 +103,8 @@ public struct LoggerSink: RequestLogger {
         }
         let provided = provider.get()
         // Removes the provider, which would later return the metadata of the task in which the body
-        // ends. A multiplexer keeps it, because its children differ; so does a class, because it is
-        // shared. In another task, the metadata of the event then overrides that of the providers.
+        // ends. A multiplexer keeps its provider, because its children differ; a class, because it
+        // is shared. The event's metadata then overrides that of the providers.
         let handler = logger.handler
         if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
             logger.handler.metadataProvider = nil
@@ -114,6 +114,6 @@ public struct LoggerSink: RequestLogger {
 }
 
 extension Gate where Self == LoggerSink {
-    /// Logs passes with swift-log; see ``LoggerSink/init(_:fields:redaction:level:)``.
+    /// Logs requests with swift-log; see ``LoggerSink/init(_:fields:redaction:level:)``.
     public static func log(to sink: LoggerSink) -> Self { sink }
 }

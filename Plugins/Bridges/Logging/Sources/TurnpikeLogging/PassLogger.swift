@@ -3,12 +3,11 @@
 import Logging
 import TurnpikeEssentials
 
-/// The logger of a pass, with the metadata of the caller's task at the beginning of the pass.
+/// The logger of one request, with the metadata of the caller's task at its beginning.
 ///
-/// It has a size of three words, so the plan stores it without an allocation.
+/// The size is three words, so that the plan stores the logger without an allocation.
 struct PassLogger: RequestLogger {
     let logger: Logger
-    /// The metadata that the provider returned.
     let provided: Logger.Metadata
     let rules: EventRules
 
@@ -23,9 +22,9 @@ struct PassLogger: RequestLogger {
 
     /// Whether the events must carry the provider's metadata.
     ///
-    /// A handler that keeps its provider calls it again in the current task. In a multiplexer, each
-    /// child does so. Metadata of an event also reaches children whose own providers do not return
-    /// it.
+    /// A handler that keeps its provider, and each child of a multiplexer, calls the provider again
+    /// in the current task. Metadata of an event also reaches children whose own providers do not
+    /// return it.
     private var needsProvided: Bool {
         if provided.isEmpty { return false }
         guard let provider = logger.metadataProvider else { return true }

@@ -3,9 +3,6 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for the figures of gates.
-///
-/// Each is created once, and their number is bounded.
 struct FigureInstruments {
     enum Instrument {
         case counter(any FloatingPointCounterHandler)
@@ -13,21 +10,18 @@ struct FigureInstruments {
         case histogram(any TimerHandler)
     }
 
-    /// The properties that all series of a name share.
     private struct Shape {
         let kind: GateFigure.Kind
         let dimensions: [String]
     }
 
-    /// Labels that gates of the library set only on some series of a name.
+    /// The labels that gates of this library set only on some series of a figure.
     private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
 
     private let factory: any MetricsFactory
     private let maxSeries: Int
     private var shapes: [String: Shape] = [:]
-    /// The instruments by figures that have all dimensions of their name.
     private var made: [GateFigure: Instrument] = [:]
-    /// The instruments by figures as gates report them.
     private var known: [GateFigure: Instrument] = [:]
 
     init(factory: any MetricsFactory, maxSeries: Int) {
@@ -35,7 +29,6 @@ struct FigureInstruments {
         self.maxSeries = maxSeries
     }
 
-    /// Returns the instrument of a figure, always the same one; nil if the figure is not recorded.
     mutating func instrument(for figure: GateFigure) -> Instrument? {
         if let instrument = known[figure] { return instrument }
         guard let shape = shape(of: figure) else { return nil }
@@ -50,7 +43,8 @@ struct FigureInstruments {
 
     private mutating func shape(of figure: GateFigure) -> Shape? {
         if let shape = shapes[figure.name] { return shape.kind == figure.kind ? shape : nil }
-        // Each name may have one series beyond the bound. After that, new names are not recorded.
+        // Each name may have one series beyond the bound. At twice the bound, new names are not
+        // recorded.
         if made.count >= 2 * maxSeries || PassInstruments.names.contains(figure.name) { return nil }
         let own = figure.labels.keys.filter { !Self.commonDimensions.contains($0) }
         let shape = Shape(kind: figure.kind, dimensions: Self.commonDimensions + own.sorted())

@@ -5,11 +5,11 @@ import Synchronization
 public import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Records passes and the figures of gates in swift-metrics, with the names of OpenTelemetry's
+/// Records requests and figures of gates in swift-metrics, with the names of OpenTelemetry's
 /// semantic conventions for HTTP clients.
 ///
-/// It is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry it measures
-/// attempts, as `http.client.request.duration` is defined; outermost it measures calls.
+/// The recorder is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry, it
+/// measures attempts, as `http.client.request.duration` is defined; as the outermost gate, calls.
 ///
 /// ```swift
 /// let recorder = MetricsSystemRecorder()  // after MetricsSystem.bootstrap
@@ -29,21 +29,21 @@ import TurnpikeSupport
 /// | durations of gates and transports, such as `http.client.connection.duration` | `Timer`, which displays seconds | the same |
 ///
 /// The size of a response is the number of transferred bytes of content, before decoding. If the
-/// transport does not know that number, it is the size after decoding. If a pass fails before its
-/// response is returned, no size is recorded.
+/// transport does not know that number, it is the size after decoding. If a request fails before
+/// its response is returned, no size is recorded.
 ///
-/// All series of a metric have the same dimensions in the same order, because some back ends end
-/// the process otherwise (swift-prometheus 2.0). A dimension without a value is an empty string,
-/// which Prometheus treats as an absent label. For the same reason, a name keeps its first kind:
-/// counter, gauge or timer. A figure cannot have the name of a metric of this type. A label that
-/// the first series of a figure did not have is left out, except `turnpike.gate.id` and the labels
-/// of the server.
+/// All series of a metric have the same dimensions in the same order, because some back ends
+/// (swift-prometheus 2.0) otherwise end the process. A dimension without a value is an empty
+/// string, which Prometheus treats as an absent label. A name keeps its first kind: counter, gauge
+/// or timer. A figure of a gate cannot have the name of one of the metrics above. A label that the
+/// first series of a figure did not have is left out, except `turnpike.gate.id` and the labels of
+/// the server.
 ///
-/// The number of dimensions is bounded, whatever a peer or a path is called. Servers beyond
-/// `maxServers` share the address `_OTHER`, and all series beyond `maxSeries` are one series.
+/// The number of dimensions is bounded, whatever the names of peers and paths are. Servers beyond
+/// `maxServers` share the address `_OTHER`. All series beyond `maxSeries` are one series.
 ///
 /// The back end keeps the instruments after the recorder is released, because another recorder may
-/// use them, and a counter that vanishes looks like a restart. A process has one recorder for each
+/// use them, and a counter that vanishes looks like a restart. Create one recorder for each
 /// factory.
 public final class MetricsSystemRecorder: MetricsRecorder {
     private let passes: Mutex<PassInstruments>
@@ -52,9 +52,9 @@ public final class MetricsSystemRecorder: MetricsRecorder {
     /// Creates a recorder.
     /// - Parameters:
     ///   - factory: Creates the instruments. The default is the current factory of the process, so
-    ///     bootstrap the metrics system first.
+    ///     first bootstrap the metrics system.
     ///   - maxServers: The most servers with their own dimensions.
-    ///   - maxSeries: The most series of passes, and also the most figures of gates.
+    ///   - maxSeries: The most series of requests, and the most figures of gates.
     public init(
         factory: any MetricsFactory = MetricsSystem.factory, maxServers: Int = 100,
         maxSeries: Int = 1000
@@ -64,12 +64,12 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         figures = Mutex(FigureInstruments(factory: factory, maxSeries: maxSeries))
     }
 
-    /// Counts a pass at its beginning.
+    /// Counts a request when it reaches the gate.
     public func passBegins(_ request: Request) {
         passes.withLock { $0.active(request.method, request.origin) }.increment(by: 1)
     }
 
-    /// Records a pass.
+    /// Records a measured request.
     public func record(_ measurement: CallMeasurement) {
         let (active, series) = passes.withLock {
             ($0.active(measurement.method, measurement.origin), $0.series(of: measurement))
@@ -81,7 +81,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
     }
 
-    /// States that the gate records passes, with a bounded number of labels.
+    /// States that the gate records requests, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("records each pass with swift-metrics", .measures(hasBoundedLabels: true))
     }
@@ -122,6 +122,7 @@ extension MetricsSystemRecorder: GateMeter {
 }
 
 extension Gate where Self == MetricsSystemRecorder {
-    /// Records passes with swift-metrics; see ``MetricsSystemRecorder/init(factory:maxServers:maxSeries:)``.
+    /// Records with swift-metrics; see
+    /// ``MetricsSystemRecorder/init(factory:maxServers:maxSeries:)``.
     public static func metrics(_ recorder: MetricsSystemRecorder) -> Self { recorder }
 }

@@ -3,14 +3,10 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for passes.
-///
-/// Each is created once, and their number is bounded.
 struct PassInstruments {
-    /// The instruments of one series.
     struct Series {
         let duration: any TimerHandler
-        // Created when they are first needed, so that a back end shows no empty histograms.
+        // Created when first needed, so that a back end shows no empty histograms.
         var responseSize: (any RecorderHandler)?
         var requestSize: (any RecorderHandler)?
         var resends: (any CounterHandler)?
@@ -28,7 +24,6 @@ struct PassInstruments {
     private var series: [MetricLabels: Series] = [:]
     private var active: [MetricLabels: any MeterHandler] = [:]
 
-    /// The names of all metrics of passes.
     static let names: Set = [
         "http.client.active_requests", "http.client.request.duration",
         "http.client.request.body.size", "http.client.response.body.size",
@@ -43,10 +38,10 @@ struct PassInstruments {
         self.maxSeries = maxSeries
     }
 
-    /// Returns the meter of running passes for a method and a server.
+    /// Returns the meter of running requests for a method and a server.
     ///
-    /// A server that is beyond the bound when a pass begins is beyond it at its end, too. So each
-    /// pass is subtracted from the meter to which it was added.
+    /// If a server is beyond the bound when a request begins, it is also beyond the bound at the
+    /// end. So each request is subtracted from the meter to which it was added.
     mutating func active(_ method: HTTPMethod, _ origin: Origin?) -> any MeterHandler {
         let labels = bounded(MetricLabels(method: method, origin: origin), origin)
         if let known = active[labels] { return known }
@@ -57,7 +52,6 @@ struct PassInstruments {
         return made
     }
 
-    /// Returns the instruments that a measurement needs.
     mutating func series(of measurement: CallMeasurement) -> Series {
         var labels = bounded(MetricLabels(measurement), measurement.origin)
         if series[labels] == nil, series.count >= maxSeries { labels = .overflow }

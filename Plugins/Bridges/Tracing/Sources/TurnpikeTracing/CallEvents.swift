@@ -4,7 +4,6 @@ import Tracing
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Adds the events between the requests of a call to the span of the call.
 struct CallEvents: RequestLogger {
     let spans: SpanMaker
 

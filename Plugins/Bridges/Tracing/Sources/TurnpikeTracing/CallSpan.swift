@@ -3,7 +3,6 @@
 import Tracing
 import TurnpikeEssentials
 
-/// The parts of the gate that are outside of the traced gates.
 struct CallSpans: GateGroup {
     let gates: [any Gate]
 
@@ -14,7 +13,6 @@ struct CallSpans: GateGroup {
     var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 }
 
-/// Creates the span of a call.
 struct CallSpan: Interceptor, PromptlyCancellable {
     let spans: SpanMaker
 
@@ -36,10 +34,10 @@ struct CallSpan: Interceptor, PromptlyCancellable {
     ) async throws -> Response {
         var request = request
         let template = request.options[URLTemplate.self]
-        // Removed, because calls that differ in an option do not share an exchange.
+        // The option is removed, because calls that differ in an option do not share an exchange.
         if template != nil { request.options[URLTemplate.self] = nil }
         if Suppression.isOn { return try await next(request) }
-        // After a redirect outside of this gate, the URL is no longer that of the template.
+        // After a redirect by an outer gate, the URL is no longer that of the template.
         let own = request.options[RedirectTrail.self] == nil ? template : nil
         let span = spans.begin(.internal, for: request, own)
         let trace = CallTrace(context.id, span: span, of: request, template: own)
@@ -50,7 +48,7 @@ struct CallSpan: Interceptor, PromptlyCancellable {
     }
 }
 
-/// Creates a span for each request that is sent, and injects the context of the span.
+/// Creates a span for each request that is sent, and injects the span's context into the request.
 struct AttemptSpan: Interceptor, PromptlyCancellable {
     let spans: SpanMaker
 

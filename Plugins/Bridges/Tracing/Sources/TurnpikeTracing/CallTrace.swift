@@ -4,7 +4,6 @@ import Synchronization
 import Tracing
 import TurnpikeEssentials
 
-/// The state that the spans of one call share.
 final class CallTrace: Sendable {
     let call: CallID
     let span: any Span
@@ -21,9 +20,7 @@ final class CallTrace: Sendable {
         path = template == nil ? "" : request.targetURI.path
     }
 
-    /// Returns the template if it belongs to the request's URL.
-    ///
-    /// After a redirect it may not.
+    /// Returns the template, if it belongs to the request's URL; after a redirect, it may not.
     func template(for request: Request) -> String? {
         guard let template, request.origin == origin, request.targetURI.path == path else {
             return nil
@@ -31,13 +28,11 @@ final class CallTrace: Sendable {
         return template
     }
 
-    /// Counts a request of the call.
-    /// - Returns: The number of earlier requests, which is exact even if several begin at once.
     func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
 
     /// Returns the trace of the call to which a context belongs.
     ///
-    /// The trace of the task has precedence. In a gate's detached task, there is none.
+    /// The trace of the task has priority. A detached task of a gate has no trace.
     static func current(in context: Context) -> CallTrace? {
         if let trace = ServiceContext.current?[InTask.self], trace.call == context.id {
             return trace
@@ -45,13 +40,12 @@ final class CallTrace: Sendable {
         return context[InCall.self]
     }
 
-    /// The trace of the call for which the task works.
     enum InTask: ServiceContextKey {
         typealias Value = CallTrace
         static var nameOverride: String? { "turnpike-call" }
     }
 
-    /// The trace of the call, for events outside of its task.
+    /// The trace of the call, for events outside of the call's task.
     enum InCall: ContextKey {
         static let defaultValue: CallTrace? = nil
     }

@@ -4,22 +4,18 @@ import Tracing
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Begins and ends spans.
-///
-/// Their attributes follow OpenTelemetry's semantic conventions for HTTP client spans.
 struct SpanMaker: Sendable {
-    /// The tracer.
-    ///
-    /// With nil, it is the tracer of `InstrumentationSystem` when a span begins.
+    /// The tracer; if it is nil, each span uses the tracer of `InstrumentationSystem` at its
+    /// beginning.
     let tracer: (any Tracer)?
     let redaction: Redaction
 
-    /// The longest message of a span in bytes.
+    /// The longest message of a span, in bytes.
     private static let maxText = 1000
 
     // MARK: The beginning
 
-    /// Begins a span within that of the call, unless the task has a context.
+    /// Begins a span inside the span of the call, unless the task has a context.
     func begin(
         _ kind: SpanKind, for request: Request, _ template: String?, inside outer: (any Span)? = nil
     ) -> any Span {
@@ -28,7 +24,7 @@ struct SpanMaker: Sendable {
         let span = (tracer ?? InstrumentationSystem.tracer).startSpan(
             template.map { "\(method ?? "HTTP") \($0)" } ?? method ?? "HTTP",
             context: parent, ofKind: kind)
-        // The attributes of a span that is not sampled are not needed.
+        // A span that is not sampled needs no attributes.
         guard span.isRecording else { return span }
         span.updateAttributes { attributes in
             attributes["http.request.method"] = method ?? "_OTHER"
@@ -46,7 +42,6 @@ struct SpanMaker: Sendable {
         return span
     }
 
-    /// Writes a span's context into the fields of a request.
     func inject(_ context: ServiceContext, into request: inout Request) {
         let instrument: any Instrument = tracer ?? InstrumentationSystem.instrument
         let isForeign = request.options[RedirectTrail.self]?.contains { $0 != request.origin }
@@ -54,7 +49,6 @@ struct SpanMaker: Sendable {
             context, into: &request.headers, using: HeaderInjector(isForeign: isForeign ?? false))
     }
 
-    // Returns the name of a method in the conventions.
     private static func known(_ method: HTTPMethod) -> String? {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
@@ -65,7 +59,6 @@ struct SpanMaker: Sendable {
 
     // MARK: The end
 
-    /// Runs the rest of the chain inside a span, and ends the span with the body of the response.
     func run(
         _ request: Request, _ context: Context, _ next: Next, in service: ServiceContext,
         _ span: any Span
@@ -105,11 +98,11 @@ struct SpanMaker: Sendable {
         switch reason {
         case .failed(let error): fail(span, error, message)
         case .cancelled: fail(span, CancellationError(), message)
-        // A reader may have read enough and dropped the rest.
+        // The caller may have read enough of the body and dropped the rest.
         case .finished, .dropped:
             if let type = Self.errorType(of: status) {
                 span.attributes["error.type"] = type
-                // There is no description, because the status is enough.
+                // The status code says enough, so the span gets no description.
                 span.setStatus(SpanStatus(code: .error))
             }
         }
@@ -131,25 +124,21 @@ struct SpanMaker: Sendable {
         span.setStatus(SpanStatus(code: .error, message: text(message(error))))
     }
 
-    /// Returns the type of error that a status means for a client, from 400 on.
     static func errorType(of status: HTTPStatus) -> String? {
         status.code >= 400 ? String(status.code) : nil
     }
 
-    /// Returns the beginning of a text that is already redacted and escaped.
     func text(_ shown: String) -> String { Grammar.beginning(of: shown, upTo: Self.maxText) }
 }
 
-/// Writes the fields of a propagator into the header fields of a request.
 struct HeaderInjector: Injector {
-    /// Whether a redirect has led the request to another origin.
     var isForeign = false
 
-    /// Sets a field, and replaces the caller's field of that name.
+    /// Sets a field, and replaces a field of the caller with this name.
     ///
-    /// A field that is not valid HTTP is left out, because baggage may contain anything and must
-    /// not make the request fail. After a redirect to another origin, only the fields of W3C Trace
-    /// Context are sent. The gate `Redirect` keeps these fields, too.
+    /// A field that is not valid HTTP is left out. Baggage may contain anything, and must not make
+    /// the request fail. After a redirect to another origin, only the fields of W3C Trace Context
+    /// are sent. The gate `Redirect` also keeps these fields.
     func inject(_ value: String, forKey key: String, into headers: inout HTTPHeaders) {
         let name = HTTPHeaders.Name(key)
         if isForeign, name != .traceparent, name != .tracestate { return }

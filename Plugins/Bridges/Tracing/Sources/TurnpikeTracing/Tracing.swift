@@ -4,11 +4,11 @@ public import Tracing
 public import TurnpikeEssentials
 public import TurnpikeStackFiles
 
-/// Creates spans of swift-distributed-tracing for calls: one for the call, and one for each request
-/// that is sent for it.
+/// Creates spans of swift-distributed-tracing: one for the call, and one for each request that is
+/// sent for the call.
 ///
-/// The gate is a group. It puts its own parts around and inside the traced gates, so that no part
-/// can be in the wrong place:
+/// The gate is a group. The group puts its parts around and inside the traced gates, so that no
+/// part can be in the wrong place:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -16,17 +16,18 @@ public import TurnpikeStackFiles
 /// ])
 /// ```
 ///
-/// - The span of the call has the kind `internal`. Its parent is the `ServiceContext.current` in
-///   which the call begins. Its events are the back-offs, the redirects and the notes of gates.
-/// - Each request that is sent has a span of the kind `client`: each attempt of a retry, each copy
-///   of a hedge, each hop of a redirect, each replay. The tracer's propagator injects the context
-///   of the span into the request. If a redirect leads to another origin, only `traceparent` and
-///   `tracestate` are sent there, as W3C Trace Context demands, and no baggage.
-/// - A span ends with the body of its response, in the task in which the body ends: after it was
-///   read, dropped, cancelled, or broken off.
+/// - The span of the call has the kind `internal`. The parent of this span is the
+///   `ServiceContext.current` at the beginning of the call. The events of this span are back-offs,
+///   redirects and notes of gates.
+/// - Each request that is sent has a span of the kind `client`: each attempt, hedge, hop and
+///   replay. The tracer's propagator injects the context of the span into the request. If a
+///   redirect leads to another origin, only `traceparent` and `tracestate` are sent there, without
+///   baggage, as W3C Trace Context demands.
+/// - A span ends when the body of its response was read, dropped, cancelled, or broken off, in the
+///   task in which this happens.
 ///
-/// Inside the gate, `ServiceContext.current` is the context of the span. So the spans of other
-/// gates, and those of clients that gates use, become its children.
+/// Inside the gate, `ServiceContext.current` is the context of the span. So spans of inner gates,
+/// and of clients that gates use, become its children.
 ///
 /// The attributes are those of OpenTelemetry's semantic conventions for HTTP clients. URLs and
 /// messages are redacted.
@@ -36,9 +37,9 @@ public struct Tracing: GateGroup {
 
     /// Creates a gate that traces the requests through a stack.
     /// - Parameters:
-    ///   - stack: The gates inside the span of the call. Gates outside are not part of it.
+    ///   - stack: The gates inside the span of the call. Outer gates are not part of it.
     ///   - tracer: Creates the spans. With nil, each call uses the tracer of
-    ///     `InstrumentationSystem`, and injects with all bootstrapped instruments.
+    ///     `InstrumentationSystem`, and all bootstrapped instruments inject their fields.
     ///   - redaction: The rules for hiding secrets.
     public init(
         _ stack: Stack, tracer: (any Tracer)? = nil, redaction: Redaction = .standard
@@ -56,7 +57,7 @@ public struct Tracing: GateGroup {
         self.init(Stack(gates()), tracer: tracer, redaction: redaction)
     }
 
-    /// States that the gate traces the gates inside of it.
+    /// States that the gate traces its inner gates.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("traces its gates") }
 
     /// The options of all gates of the group, because the group always applies.
@@ -64,9 +65,9 @@ public struct Tracing: GateGroup {
 
     /// Runs an operation whose calls create no spans and send no context.
     ///
-    /// The exporter of a tracer uses it for its own calls. Otherwise each export would create
-    /// spans, which would be exported in turn. It also applies to tasks that the operation starts,
-    /// except detached tasks such as the refresh of a token by `BearerTokens`.
+    /// The exporter of a tracer uses this for its own calls. Without this, each export would create
+    /// spans, which would also be exported. Tasks that the operation starts create no spans either.
+    /// Detached tasks, such as the refresh of a token by `BearerTokens`, still create spans.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
@@ -91,7 +92,7 @@ extension Gate where Self == Tracing {
     }
 }
 
-/// The option with the template of a call's URL, after which its spans are named.
+/// The option with the template of a call's URL, which names the call's spans.
 public enum URLTemplate: RequestOptionKey {
     /// The template: `/users/{id}`.
     public typealias Value = String
@@ -100,16 +101,16 @@ public enum URLTemplate: RequestOptionKey {
 extension Call {
     /// Names the spans of this call after a template of its URL (`url.template`).
     ///
-    /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs: it
-    /// creates one name for each ID, and few tracing systems accept so many names.
+    /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs,
+    /// because each ID would make a new name, and few tracing systems accept so many names.
     public func urlTemplate(_ template: String) -> Call { option(URLTemplate.self, template) }
 }
 
 extension Registry {
     /// Adds the gate `tracing` to the names of stack files.
     ///
-    /// A stack file has only one list, so it names the gate twice: `{"use": "tracing"}` first, and
-    /// `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
+    /// A stack file has only one list, so it contains the gate twice: `{"use": "tracing"}` first,
+    /// and `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
     /// place. The tracer is that of `InstrumentationSystem`.
     public mutating func registerTracing() {
         register(
@@ -132,7 +133,7 @@ extension Registry {
     }
 }
 
-/// What a span is created for.
+/// The subject of a span: the call, or one request.
 private enum TracedPart: String, CaseIterable {
     case call
     case attempts
