@@ -157,3 +157,16 @@ struct SentChunks: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: self, position: offset) }
 }
+
+/// A file that is sent, with the path behind its links, and its state.
+struct SentFile: Equatable {
+    private let path: String
+    let state: [Int64]
+
+    static func all(of segments: [RequestBody.Segment]) throws -> [SentFile] {
+        try segments.compactMap { segment in
+            guard case .file(let path, _) = segment else { return nil }
+            return SentFile(path: path, state: try UploadNote.state(of: path))
+        }
+    }
+}

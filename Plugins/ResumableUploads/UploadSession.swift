@@ -18,7 +18,7 @@ struct UploadSession {
     private var dialect: ResumableUploadOptions.Dialect { options.dialect }
     private let body: RequestBody
     private let length: Int64
-    private let files: [(path: String, state: [Int64])]
+    private let files: [SentFile]
     private let note: UploadNote?
     private var origin: Origin?
     private var url: TargetURI?
@@ -44,10 +44,7 @@ struct UploadSession {
                 .unsupported, "found a stream; a resumable upload needs data or files")
         }
         self.length = length
-        files = try segments.compactMap { segment in
-            guard case .file(let path, _) = segment else { return nil }
-            return (path, try UploadNote.state(of: path))
-        }
+        files = try SentFile.all(of: segments)
         origin = call.request.origin
         sent = try SentBytes()
         call.request.body = .empty
@@ -88,7 +85,8 @@ struct UploadSession {
                         response: response, url: url?.url ?? response.url, bytes: length,
                         resumedFrom: resumedFrom ?? 0)
                 }
-            } catch let error as ClientError where error.code == .uploadLost && !isAnew {
+            } catch let error as ClientError where error.code == .uploadLost && url != nil && !isAnew
+            {
                 (isAnew, most, resumedFrom) = (true, 0, 0)
                 step = .create
             } catch let error as ClientError where error.isPassing && url != nil {
@@ -128,7 +126,7 @@ struct UploadSession {
             ["Upload-Length": "\(length)", "Upload-Complete": "?0"], for: dialect)
         // The creation may be retried, because an unused upload resource is harmless.
         if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
-        (url, limits) = (nil, UploadLimits())
+        (url, limits, over) = (nil, UploadLimits(), nil)
         let answer = try await answer(to: creation)
         let isDone = answer.head.status.kind == .successful
         if isDone { url = try location(answer) }
@@ -158,12 +156,23 @@ struct UploadSession {
         if origin?.scheme == "https", target.scheme == "http" {
             throw ClientError(.redirect, "the upload resource does not use TLS", response: head)
         }
+        let visited = (answer.response?.hops.map(\.url) ?? []) + [head.url]
+        if isOwn(target), !visited.allSatisfy({ isOwn(Origin($0)) }) {
+            throw ClientError(
+                .redirect, "another origin has chosen the upload resource", response: head)
+        }
         return url.withoutUserInformation
     }
 
     private mutating func ask() async throws -> Step {
         let answer = try await answer(to: request(.head, [.cacheControl: "no-store"]))
         let head = answer.head
+        if [404, 410].contains(head.status.code), sent.count == length {
+            url = nil
+            throw ClientError(
+                .uploadLost, "the upload resource is gone, perhaps because the upload is complete",
+                response: head)
+        }
         try checkStatus(answer)
         try await read(head)
         guard let offset = head.size("Upload-Offset") else {
@@ -176,11 +185,7 @@ struct UploadSession {
         resumedFrom = resumedFrom ?? offset
         let step = try next(offset, head)
         guard dialect.isOver(head, length: length) else { return step }
-        if offset < length {
-            url = nil
-            throw ClientError(
-                .validation, "the server ended the upload at byte \(offset)", response: head)
-        }
+        if offset < length { throw endedEarly(at: offset, head) }
         // In the draft, the server may repeat the response to the content.
         over = answer.response
         return dialect == .tus ? answer.response.map { .finished($0) } ?? step : step
@@ -189,10 +194,8 @@ struct UploadSession {
     private mutating func send(from offset: Int64) async throws -> Step {
         let wanted = min(partLimit, options.partBytes ?? .max)
         let end = offset + min(limits.part(wanted: wanted), length - offset)
-        let isSame = try files.allSatisfy { try UploadNote.state(of: $0.path) == $0.state }
-        guard isSame, let part = body.part(offset..<end) else {
-            throw ClientError(.upload, "the file to send was changed; start the upload anew")
-        }
+        try checkFiles()
+        guard let part = body.part(offset..<end) else { throw Self.changedFile }
         var call = request(
             .patch,
             [
@@ -207,6 +210,8 @@ struct UploadSession {
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
+            if end < length, head.status.kind == .successful { throw endedEarly(at: end, head) }
+            try checkFiles()
             if let response = answer.response { return .finished(response) }
             url = nil
             throw answer.failure
@@ -223,6 +228,20 @@ struct UploadSession {
         let reached = head.size("Upload-Offset") ?? end
         if reached <= offset { throw answer.passing("the server accepts parts, but gets no bytes") }
         return try next(reached, head)
+    }
+
+    private mutating func endedEarly(at offset: Int64, _ head: ResponseHead) -> ClientError {
+        url = nil
+        return ClientError(
+            .validation, "the server ended the upload at byte \(offset)", response: head)
+    }
+
+    private static var changedFile: ClientError {
+        ClientError(.upload, "the file to send was changed; start the upload anew")
+    }
+
+    private func checkFiles() throws {
+        guard try SentFile.all(of: body.segments() ?? []) == files else { throw Self.changedFile }
     }
 
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
@@ -266,11 +285,15 @@ struct UploadSession {
         var call = self.call
         call.request.method = method
         if let url { call.request.targetURI = url }
-        let isOwn = url?.origin.flatMap { origin?.isSameOrUpgraded(by: $0) } ?? false
+        let isOwn = isOwn(url?.origin)
         call.request.headers.removeAll { !$0.name.mayGo(toOwnOrigin: isOwn) }
         call.request.set(fields, for: dialect)
         if url?.origin != origin { call.request.options.connectTarget = nil }
         return isOwn ? call : call.option(RedirectTrail.self, origin.map { [$0] } ?? [])
+    }
+
+    private func isOwn(_ other: Origin?) -> Bool {
+        other.flatMap { origin?.isSameOrUpgraded(by: $0) } ?? false
     }
 
     private func answer(to call: Call) async throws -> UploadAnswer {

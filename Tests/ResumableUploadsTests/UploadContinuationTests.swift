@@ -113,6 +113,52 @@ struct UploadContinuationTests {
         #expect(bench.server.contents == [] && bench.server.unfinishedBytes == 1000)
     }
 
+    @Test("A link to another file fails the upload")
+    func changedLink() async throws {
+        let bench = try UploadBench()
+        let (link, other) = (bench.folder["link"], bench.folder["other"])
+        try Data(count: 300_000).write(to: URL(filePath: other))
+        let files = FileManager.default
+        try files.createSymbolicLink(atPath: link, withDestinationPath: bench.file.path())
+        bench.server.update { setup in
+            setup.cuts = [1000]
+            setup.override = { arrival, _ in
+                if arrival.method == .head {
+                    try? FileManager.default.removeItem(atPath: link)
+                    try? FileManager.default.createSymbolicLink(
+                        atPath: link, withDestinationPath: other)
+                }
+                return nil
+            }
+        }
+        await bench.fails(.upload, bench.call([], .file(URL(filePath: link))))
+        #expect(bench.server.contents == [] && bench.server.unfinishedBytes == 1000)
+    }
+
+    @Test("A file that is changed while its last part is sent fails the upload")
+    func changedAtEnd() async throws {
+        let bench = try UploadBench()
+        let file = bench.file
+        bench.server.update { setup in
+            setup.onTake = { _ in try? Data(count: 300_000).write(to: file) }
+        }
+        await bench.fails(.upload)
+    }
+
+    @Test("A resource that is gone after all bytes were sent is not sent again")
+    func goneAtEnd() async throws {
+        let bench = try UploadBench()
+        bench.server.update { setup in
+            setup.answersEnd = false
+            setup.override = { arrival, _ in
+                arrival.method == .head ? .init(status: 404) : nil
+            }
+        }
+        await bench.fails(.uploadLost)
+        #expect(bench.server.arrivals.map(\.method) == [.post, .patch, .head])
+        #expect(bench.notes == [])
+    }
+
     @Test("An upload whose resource is gone starts anew once", arguments: [404, 410])
     func gone(status: Int) async throws {
         let bench = try UploadBench()
@@ -260,6 +306,28 @@ struct UploadOriginTests {
         let upload = try await bench.upload(bench.call(secrets))
         #expect(upload.resumedFrom == 1000)
         #expect(bench.server.arrivals.allSatisfy { $0.headers[.authorization] == nil })
+    }
+
+    @Test("Another origin chooses no resource of the own origin")
+    func chosenByOther() async throws {
+        let bench = try UploadBench()
+        bench.server.update { setup in
+            setup.override = { arrival, _ in
+                if arrival.url.host() == "a.example" && arrival.method == .post {
+                    return .init(status: 307, headers: ["Location": "http://b.example/videos"])
+                }
+                if arrival.method == .post {
+                    return .init(
+                        status: 201,
+                        headers: [
+                            "Location": "http://a.example/users/me", "Upload-Limit": "max-size=0",
+                        ])
+                }
+                return .init(status: 204)
+            }
+        }
+        await bench.fails(.redirect, bench.call(secrets))
+        #expect(bench.server.arrivals.map(\.method) == [.post, .post])
     }
 
     @Test("An upload does not leave TLS")

@@ -82,6 +82,8 @@ struct tpc_loop {
     // The interests by descriptor, and how many of these descriptors libcurl waits for.
     interest_t *interests;
     int interest_count, wanted_count;
+    // The idle connections by their local ports (see `note_idle`); NULL until there is one.
+    int *idle_by_port;
     tpc_event events[TPC_EVENTS];
     int event_count;
     // Due times in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first byte of a
@@ -232,7 +234,7 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
 /// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC
 /// 9112 §9.2), but libcurl 7.88 would read them as the response to the next request. If the result is true, the function also
 /// ends such idle connections to the same peer.
-bool tpc_connection_is_spoiled(tpc_loop *loop, int port);
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int peer_port);
 /// Closes idle connections to peers that send nothing on new connections.
 void tpc_connections_make_room(tpc_loop *loop);
 /// Ends the connections that have been unused since the previous call.

@@ -4,6 +4,10 @@
 // bytes, or because no request uses them. Uses connections.c.
 
 #include "engine.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 // A server with few workers serves only a few connections at a time. Idle connections hold its workers, so the server does not
@@ -12,6 +16,24 @@
 
 static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
+enum { PORTS = 1024, NO_IDLE = -1, SEVERAL_IDLE = -2 };
+
+// Notes the descriptor of an idle connection at its local port, so that a request finds it without a search. Ports with the same
+// place share an entry, and so do connections to two peers with the same port.
+static void note_idle(tpc_loop *loop, int descriptor, int port) {
+    if (port <= 0) return;
+    if (!loop->idle_by_port) {
+        loop->idle_by_port = malloc(PORTS * sizeof *loop->idle_by_port);
+        if (!loop->idle_by_port) return;
+        for (int index = 0; index < PORTS; index++) loop->idle_by_port[index] = NO_IDLE;
+    }
+    int *known = &loop->idle_by_port[port % PORTS];
+    if (*known == SEVERAL_IDLE || *known == descriptor) return;
+    const interest_t *other = *known < 0 ? NULL : tpc_interest_of(loop, *known);
+    bool is_other = other && other->connection == CONNECTION_IDLE && other->port % PORTS == port % PORTS;
+    *known = is_other ? SEVERAL_IDLE : descriptor;
+}
+
 // libcurl does not wait for the socket of a paused transfer either. So a connection counts as idle only after its transfer has
 // ended.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
@@ -19,6 +41,7 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
     interest->connection = CONNECTION_IDLE;
     interest->port = ((const transfer_t *)user)->connection.port;
+    note_idle(loop, descriptor, interest->port);
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
 }
 
@@ -62,15 +85,36 @@ static void end_spoiled(tpc_loop *loop, uint32_t peer) {
     }
 }
 
-bool tpc_connection_is_spoiled(tpc_loop *loop, int port) {
-    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
-        interest_t *each = &loop->interests[descriptor];
-        if (each->connection != CONNECTION_IDLE || each->port != port || !is_readable(descriptor)) continue;
+static bool has_peer(int descriptor, const char *peer, int peer_port) {
+    struct sockaddr_storage address;
+    socklen_t count = sizeof address;
+    char text[INET6_ADDRSTRLEN] = "";
+    if (getpeername(descriptor, (struct sockaddr *)&address, &count) != 0) return true;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&address;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
+    bool is_six = address.ss_family == AF_INET6;
+    inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, text, sizeof text);
+    return ntohs(is_six ? six->sin6_port : four->sin_port) == peer_port && strcmp(text, peer) == 0;
+}
+
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int peer_port) {
+    if (port <= 0 || !loop->idle_by_port) return false;
+    int *known = &loop->idle_by_port[port % PORTS];
+    if (*known == NO_IDLE) return false;
+    bool is_search = *known == SEVERAL_IDLE, is_any = false;
+    int end = is_search ? loop->interest_count : *known + 1;
+    for (int descriptor = is_search ? 0 : *known; descriptor < end; descriptor++) {
+        interest_t *each = tpc_interest_of(loop, descriptor);
+        if (!each || each->connection != CONNECTION_IDLE || each->port % PORTS != port % PORTS) continue;
+        is_any = true;
+        // Connections to two peers may have the same local port.
+        if (each->port != port || !is_readable(descriptor) || !has_peer(descriptor, peer, peer_port)) continue;
         // libcurl closes this connection itself.
         each->connection = CONNECTION_USED;
         end_spoiled(loop, each->peer);
         return true;
     }
+    if (is_search && !is_any) *known = NO_IDLE;
     return false;
 }
 

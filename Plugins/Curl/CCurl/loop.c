@@ -265,6 +265,8 @@ void tpc_loop_end_waiting(tpc_loop *loop) {
     loop->event_count = 0;
     close_poller(&loop->poller);
     free(loop->interests);
+    free(loop->idle_by_port);
+    loop->idle_by_port = NULL;
     loop->interests = NULL;
     loop->interest_count = loop->wanted_count = 0;
 }

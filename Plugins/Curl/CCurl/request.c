@@ -254,7 +254,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     long connects = 0;
     library_of(this)->easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
     this->shown.is_reused = connects == 0;
-    if (this->shown.is_reused && tpc_connection_is_spoiled(this->loop, local_port)) {
+    if (this->shown.is_reused && tpc_connection_is_spoiled(this->loop, local_port, peer, peer_port)) {
         this->shown.cause = TPC_CAUSE_REFUSED;
         return CURL_PREREQFUNC_ABORT;
     }

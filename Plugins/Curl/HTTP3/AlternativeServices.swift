@@ -37,7 +37,7 @@ final class AlternativeServices: Sendable {
         if head.status == 421, head.version == "3" { return noteFailure(of: origin, at: now) }
         let values = head.headers.values(of: "Alt-Svc")
         if values.isEmpty { return }
-        let received = Int64(head.headers[.age] ?? "") ?? 0
+        let received = max(0, Int64(head.headers[.age] ?? "") ?? 0)
         let age = values.compactMap { Self.age(of: $0, origin) }.first.map { $0 - received } ?? 0
         entries.withLock { entries in
             // Only an origin with an offer takes up space.

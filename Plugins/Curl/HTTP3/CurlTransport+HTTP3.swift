@@ -73,7 +73,7 @@ extension CurlTransport {
     }
 }
 
-struct CurlLane: Sendable {
+final class CurlLane: Sendable {
     let options: CurlOptions
     let engines: [CurlEngine]
 

@@ -47,6 +47,16 @@ struct AlternativeServicesTests {
         #expect(AlternativeServices.age(of: #"h3="[::1]:443"; ma=5"#, origin) == 5)
     }
 
+    @Test("An Age that is no number of seconds changes nothing", arguments: [Int64.min, -1])
+    func negativeAge(_ age: Int64) {
+        note(#"h3=":8443"; ma=60"#, ["Age": "\(age)"])
+        #expect(isOffered)
+        clock.advance(by: .seconds(60))
+        #expect(!isOffered)
+        note(#"h3=":8443"; ma=60"#, ["Age": "\(Int64.max)"])
+        #expect(!isOffered)
+    }
+
     @Test("An offer ends with its age, which Age shortens")
     func ages() {
         note(#"h3=":8443"; ma=60"#)
