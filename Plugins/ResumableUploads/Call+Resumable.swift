@@ -62,14 +62,9 @@ public struct ResumableUploadOptions: Sendable {
     public var notesFolder: URL?
 
     /// The maximum number of bytes in one request; nil sends all that the server accepts.
-    ///
-    /// Set smaller parts if a deadline, or a proxy, limits the content of one request.
     public var partBytes: Int64?
 
     /// How many times in a row the upload continues although the server has no more bytes.
-    ///
-    /// The wait starts at half a second and doubles up to 30 s. `Retry-After` of the server
-    /// lengthens the wait. If `Retry-After` is longer than a minute, the upload fails.
     public var resumes = 5
 
     /// Creates options with the defaults above.

@@ -5,8 +5,6 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// The file by which a later call continues the upload of an earlier call.
-///
-/// A lock on the file prevents that two calls send to one upload resource at the same time.
 final class UploadNote: Sendable {
     struct Content: Codable {
         /// The length and the modification time of the uploaded file when the upload began.
@@ -156,17 +154,4 @@ struct SentChunks: AsyncSequence, Sendable {
     }
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: self, position: offset) }
-}
-
-/// A file that is sent, with the path behind its links, and its state.
-struct SentFile: Equatable {
-    private let path: String
-    let state: [Int64]
-
-    static func all(of segments: [RequestBody.Segment]) throws -> [SentFile] {
-        try segments.compactMap { segment in
-            guard case .file(let path, _) = segment else { return nil }
-            return SentFile(path: path, state: try UploadNote.state(of: path))
-        }
-    }
 }

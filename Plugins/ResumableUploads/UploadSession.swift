@@ -18,7 +18,8 @@ struct UploadSession {
     private var dialect: ResumableUploadOptions.Dialect { options.dialect }
     private let body: RequestBody
     private let length: Int64
-    private let files: [SentFile]
+    // The states of the files by the paths behind their links.
+    private let files: [String: [Int64]]
     private let note: UploadNote?
     private var origin: Origin?
     private var url: TargetURI?
@@ -44,7 +45,7 @@ struct UploadSession {
                 .unsupported, "found a stream; a resumable upload needs data or files")
         }
         self.length = length
-        files = try SentFile.all(of: segments)
+        files = try Self.files(of: segments)
         origin = call.request.origin
         sent = try SentBytes()
         call.request.body = .empty
@@ -85,7 +86,8 @@ struct UploadSession {
                         response: response, url: url?.url ?? response.url, bytes: length,
                         resumedFrom: resumedFrom ?? 0)
                 }
-            } catch let error as ClientError where error.code == .uploadLost && url != nil && !isAnew
+            } catch let error as ClientError
+                where error.code == .uploadLost && url != nil && !isAnew
             {
                 (isAnew, most, resumedFrom) = (true, 0, 0)
                 step = .create
@@ -107,7 +109,7 @@ struct UploadSession {
     }
 
     private mutating func takeUp() async throws -> Step {
-        guard let content = note?.read(), content.file == files[0].state,
+        guard let content = note?.read(), content.file == files.values.first,
             let url = TargetURI(reference: content.url), let part = body.part(0..<content.sent),
             content.expires ?? .max > Int64(call.timeSource.date.timeIntervalSince1970)
         else { return .create }
@@ -133,13 +135,11 @@ struct UploadSession {
         try await read(answer.head)
         if !isDone { throw answer.failure }
         let content = UploadNote.Content(
-            file: files.first?.state ?? [], url: url?.text ?? "",
+            file: files.values.first ?? [], url: url?.text ?? "",
             expires: limits.expires.map { Int64($0.timeIntervalSince1970) })
         sent = try SentBytes(note, content)
-        if let response = answer.response, dialect == .tus && length == 0 {
-            return .finished(response)
-        }
-        return .send(from: 0)
+        let isEnd = dialect == .tus && length == 0
+        return isEnd ? answer.response.map { .finished($0) } ?? .send(from: 0) : .send(from: 0)
     }
 
     private mutating func location(_ answer: UploadAnswer) throws -> TargetURI {
@@ -194,8 +194,7 @@ struct UploadSession {
     private mutating func send(from offset: Int64) async throws -> Step {
         let wanted = min(partLimit, options.partBytes ?? .max)
         let end = offset + min(limits.part(wanted: wanted), length - offset)
-        try checkFiles()
-        guard let part = body.part(offset..<end) else { throw Self.changedFile }
+        let part = try part(offset..<end)
         var call = request(
             .patch,
             [
@@ -211,7 +210,7 @@ struct UploadSession {
         let head = answer.head
         if dialect.isOver(head, length: length) {
             if end < length, head.status.kind == .successful { throw endedEarly(at: end, head) }
-            try checkFiles()
+            _ = try self.part(offset..<end)
             if let response = answer.response { return .finished(response) }
             url = nil
             throw answer.failure
@@ -236,12 +235,18 @@ struct UploadSession {
             .validation, "the server ended the upload at byte \(offset)", response: head)
     }
 
-    private static var changedFile: ClientError {
-        ClientError(.upload, "the file to send was changed; start the upload anew")
+    private static func files(of segments: [RequestBody.Segment]) throws -> [String: [Int64]] {
+        try segments.reduce(into: [:]) { files, segment in
+            if case .file(let path, _) = segment { files[path] = try UploadNote.state(of: path) }
+        }
     }
 
-    private func checkFiles() throws {
-        guard try SentFile.all(of: body.segments() ?? []) == files else { throw Self.changedFile }
+    // Returns a part of the content, unless a file has changed.
+    private func part(_ range: Range<Int64>) throws -> RequestBody {
+        guard try Self.files(of: body.segments() ?? []) == files, let part = body.part(range) else {
+            throw ClientError(.upload, "the file to send was changed; start the upload anew")
+        }
+        return part
     }
 
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {

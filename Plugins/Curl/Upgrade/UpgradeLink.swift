@@ -5,6 +5,8 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// libcurl's part of an upgraded connection: a handle, and a multi handle for it alone.
+// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Afterwards only the holder
+// of ``CurlUpgrade``'s lock uses it, and once taken out of there, only its taker.
 struct UpgradeLink: @unchecked Sendable {
     /// Bytes to send, at a fixed address: libcurl must be offered the same bytes again.
     // SAFETY: the chunk owns the memory.

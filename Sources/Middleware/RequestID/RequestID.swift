@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Adds an ID to each call, so that logs of client and server can be compared.
 ///
@@ -42,5 +43,17 @@ extension Gate where Self == RequestID {
     /// Adds an ID to each call; see ``RequestID/init(header:)``.
     public static func requestID(header: HTTPHeaders.Name = "X-Request-ID") -> Self {
         RequestID(header: header)
+    }
+}
+
+extension CallRandom {
+    /// Returns a version 4 UUID (RFC 9562 §5.4) in lower case, from the call's reproducible random
+    /// source.
+    func uuid() -> String {
+        let high = next() & ~0xF000 | 0x4000
+        let low = next() & ~(0b11 << 62) | (0b10 << 62)
+        var digits = Array((high.hexadecimal + low.hexadecimal).utf8)
+        for position in [20, 16, 12, 8] { digits.insert(UInt8(ascii: "-"), at: position) }
+        return String(decoding: digits, as: UTF8.self)
     }
 }
