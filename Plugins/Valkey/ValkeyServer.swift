@@ -134,7 +134,7 @@ extension ValkeyServer {
         public var stallLimit = Duration.seconds(2)
         /// The most commands that may wait for a reply.
         ///
-        /// If there are more, a further command fails at once.
+        /// If so many wait, a further command fails at once.
         public var maxWaitingCommands = 10_000
         /// The most bytes of commands that are not sent yet.
         ///

@@ -39,7 +39,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 // Any thread may read the range while another thread takes the first block.
 static _Atomic uintptr_t range_start, range_bytes;
-// The free blocks, with and without pages.
+// The free blocks: `cold` have no pages, `warm` keep their pages.
 static unsigned short cold[COUNT], warm[WARM];
 static int cold_count, warm_count;
 

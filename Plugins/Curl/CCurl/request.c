@@ -288,7 +288,7 @@ void tpc_set_request_callbacks(transfer_t *this) {
     set(easy, CURLOPT_DEBUGDATA, this);
     set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
     set(easy, CURLOPT_RESOLVER_START_DATA, this);
-    // A connection is opened for a transfer, but closed for the loop, because the connection may outlive the transfer.
+    // The open callback gets the transfer, and the close callback gets the loop, because a connection may outlive its transfer.
     set(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     set(easy, CURLOPT_OPENSOCKETDATA, this);
     set(easy, CURLOPT_CLOSESOCKETFUNCTION, tpc_connection_close);

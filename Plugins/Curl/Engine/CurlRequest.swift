@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 struct CurlRequest: Sendable {
-    // The absolute form of the target, for proxies, and the form for a server.
+    // The target in absolute form, for proxies; `target` has the form for a server.
     private let url: String
     private let target: String
     // The number of bytes of scheme and authority in the absolute form.

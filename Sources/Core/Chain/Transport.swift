@@ -46,7 +46,7 @@ extension Transport {
     /// True: connections may prove the client's identity.
     public var provesClient: Bool { true }
 
-    /// False: no bytes from a server end the process.
+    /// False: nothing that a server sends can end the process.
     public var canEndProcess: Bool { false }
 
     /// None.
