@@ -63,9 +63,12 @@ struct StatusCommandTests {
         let server = try UnixSocket(folder["s"])
         #expect(unsafe server.call(bind))
         #expect(listen(server.descriptor, 1) == 0)
+        let (begin, continuation) = AsyncStream.makeStream(of: Void.self)
         async let served: Void = Blocking.run {
+            continuation.finish()
             server.serve(timeval(tv_sec: 60, tv_usec: 0)) { Data("HTTP/1.1 200 OK\r\n\r\n".utf8) }
         }
+        for await _ in begin {}
         let result = await run(folder["s"])
         #expect(result.code == 7)
         #expect(result.messages.contains("found something else than the state of clients"))
