@@ -91,7 +91,7 @@ struct UploadLimits {
 }
 
 extension ClientError.Code {
-    /// The server has lost the upload, and lost it once more when it was started anew.
+    /// The server has lost the upload twice, or once after it may have received all bytes.
     public static let uploadLost = Self(rawValue: "uploadLost")
 }
 
