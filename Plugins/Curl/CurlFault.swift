@@ -81,8 +81,8 @@ enum CurlFault {
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
-            "the address rule of the request forbids the address that its host has, or that its"
-                + " connection goes to",
+            "the address rule of the request forbids the address of its host, or the address of the"
+                + " connection",
             transfer: state)
     }
 
@@ -94,7 +94,7 @@ enum CurlFault {
         ClientError(
             .connection,
             "the process has no descriptors left for a connection; raise its limit (ulimit -n), or"
-                + " set maxConnections below it",
+                + " set maxConnections below this limit",
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
@@ -103,8 +103,8 @@ enum CurlFault {
     {
         ClientError(
             .protocol,
-            "the server requires HTTP/1.1 for this request, whose body cannot be sent again; give it"
-                + " a replayable body, or set http2 to off",
+            "the server requires HTTP/1.1 for this request, whose body cannot be sent again; use a"
+                + " replayable body, or set http2 to \"off\"",
             underlying: underlying, transfer: state)
     }
 
@@ -164,7 +164,7 @@ enum CurlFault {
             return Kind(
                 .tls,
                 has(text, "certificate", "unknown ca", "access denied", "decrypt error")
-                    ? "the server refused the client's certificate, or wants one"
+                    ? "the server refused the client's certificate, or requires one"
                     : "the server ended TLS with an alert")
         }
         // libcurl's errors for a line above its limit.
@@ -207,7 +207,7 @@ enum CurlFault {
             return Kind(
                 .protocol,
                 garbled.message
-                    + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
+                    + (circumstances.isSecure ? "" : "; perhaps the server expects https"))
         // 43: the first field line begins with a blank, like the continuation of an earlier line.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
@@ -229,7 +229,7 @@ enum CurlFault {
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
             // The code does not tell which rule was broken: perhaps only the length is wrong.
-            return Kind(.incomplete, "the body has another length than its head says")
+            return Kind(.incomplete, "the body does not have the length that the head states")
         default: return kind(of: text, circumstances.phase)
         }
     }
@@ -265,7 +265,7 @@ enum CurlFault {
 
     // libcurl 8.14 refuses the field before `CurlHead` does.
     private static var coded: Kind {
-        Kind(.decompression, "the response has a transfer coding not asked for")
+        Kind(.decompression, "the response has a transfer coding that was not asked for")
     }
 
     private static var garbled: Kind {
@@ -273,7 +273,7 @@ enum CurlFault {
     }
 
     private static var garbledFrames: Kind {
-        Kind(.protocol, "the server's answer is not valid HTTP/2, or its header section too large")
+        Kind(.protocol, "the server's answer is not valid HTTP/2, or has too many header bytes")
     }
 
     static func has(_ text: String, _ words: String...) -> Bool {
@@ -288,7 +288,7 @@ extension CurlFault {
         // The server's bytes are not a TLS record.
         if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
             return Kind(
-                .tls, "the server's answer is not TLS; perhaps it expects http and not https")
+                .tls, "the server's answer is not TLS; perhaps the server expects http, not https")
         }
         // A server that restarts, or whose queue is full, closes connections without reading. Such
         // a close says nothing about TLS, and the next attempt may succeed.
@@ -313,9 +313,9 @@ extension CurlFault {
             } else if has(text, "revoked") {
                 "it is revoked"
             } else {
-                "if an authority of your own has signed it, name that as the transport's"
-                    + " trust.authorities; if a public one has, see whether this machine has its"
-                    + " authorities (ca-certificates)"
+                "if an authority of your own signed it, name this authority in the transport's"
+                    + " trust.authorities; if a public authority signed it, check whether this"
+                    + " machine has the public authorities (ca-certificates)"
             }
         return "the server's certificate was refused; " + reason
     }

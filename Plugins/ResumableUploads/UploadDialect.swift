@@ -76,11 +76,11 @@ struct UploadLimits {
         let reason: String
         if let maxSize, length > maxSize {
             code = .tooLarge
-            reason = "the content has \(length) bytes; the server takes at most \(maxSize)"
+            reason = "the content has \(length) bytes; the server accepts at most \(maxSize)"
         } else if let minSize, length < minSize, head.status.kind != .successful {
             reason = "the server resumes no upload of less than \(minSize) bytes; send it at once"
         } else if let maxAppend, maxAppend < max(minAppend ?? 0, 1) {
-            reason = "the server takes parts from \(minAppend ?? 1) to \(maxAppend) bytes"
+            reason = "the server accepts only parts of \(minAppend ?? 1) to \(maxAppend) bytes"
         } else {
             return
         }

@@ -218,14 +218,14 @@ struct UploadSession {
         if let over, head.status.kind != .successful { return .finished(over) }
         try await read(head)
         switch head.status.code {
-        case 409: throw answer.passing("the server has another offset")
+        case 409: throw answer.passing("the server is at another offset of the content")
         case 413 where end - offset > max(limits.minAppend ?? 0, 65_536):
             partLimit = (end - offset) / 2
-            throw answer.passing("the server takes no part of \(end - offset) bytes")
+            throw answer.passing("the server accepts no part of \(end - offset) bytes")
         default: try checkStatus(answer)
         }
         let reached = head.size("Upload-Offset") ?? end
-        if reached <= offset { throw answer.passing("the server accepts parts, but gets no bytes") }
+        if reached <= offset { throw answer.passing("the server takes parts, but keeps no byte") }
         return try next(reached, head)
     }
 
@@ -252,7 +252,7 @@ struct UploadSession {
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
             url = nil
-            throw ClientError(.protocol, "the server has too many bytes", response: head)
+            throw ClientError(.protocol, "the server has more bytes than there are", response: head)
         }
         // If the server has bytes that this upload has not sent, they belong to another file.
         if offset > sent.count {
@@ -278,7 +278,7 @@ struct UploadSession {
         case 200..<300: return
         case 404, 410:
             throw ClientError(.uploadLost, "the upload resource is gone", response: answer.head)
-        case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot go on now")
+        case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot continue now")
         default: throw answer.failure
         }
     }

@@ -125,7 +125,7 @@ enum URLSessionFault {
     private static var certificateAdvice: String {
         #if canImport(FoundationNetworking)
         "; check that its name and dates are right and that the system trusts its authority"
-            + " (update-ca-certificates), or name the authority to CurlTransport, as trust.authorities"
+            + " (update-ca-certificates), or use CurlTransport and its trust.authorities"
         #else
         "; check that its name and dates are right and that the system trusts its authority"
         #endif

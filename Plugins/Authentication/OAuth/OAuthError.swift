@@ -87,8 +87,8 @@ extension OAuthError: DescriptionReflectable {
     /// The code and the status.
     public var description: String {
         if code == .spentAuthorizationCode {
-            return "\(code): the authorization code was already sent, and works once; begin a new"
-                + " authorization"
+            return "\(code): the authorization code was already sent, and a code works only"
+                + " once; begin a new authorization"
         }
         let answer = status.map { " (the token endpoint answered \($0))" } ?? ""
         return "\(code)\(answer)"

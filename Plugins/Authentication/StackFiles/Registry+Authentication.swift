@@ -31,7 +31,7 @@ extension Registry {
                     """,
                     "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "The time before its expiry at which a token is replaced.",
+                    "leeway": "How long before its expiry a token is replaced.",
                     "shared": .shared,
                     "tokenKey": """
                     The name of the token in the store. All replicas of an account need the same \
@@ -145,7 +145,7 @@ extension BearerAuthentication {
         }
         if source.shared != nil, source.endpoint == nil {
             settings.issue(
-                at: "shared", "can share only refreshed tokens; name a refreshURL, or remove it")
+                at: "shared", "needs a refreshURL, because only refreshed tokens are shared")
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
@@ -182,7 +182,7 @@ extension Settings {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
-                    at: name, "is for shared tokens; write \"shared\": true, or remove it")
+                    at: name, "has no effect without \"shared\": true; add that, or remove this")
             }
             return nil
         }

@@ -80,7 +80,7 @@ public struct Cache: Interceptor {
         let (all, sent) = (statistics, statistics.misses + statistics.renewed)
         let hits = "\(all.hits) fresh, \(all.staleHits) stale, \(all.validated) validated"
         return [
-            LiveFigure("answers so far", "\(hits), \(sent) sent, \(all.bypassed) passed by"),
+            LiveFigure("answers so far", "\(hits), \(sent) sent, \(all.bypassed) bypassed"),
             LiveFigure("store", "\(all.usage.entries) responses, \(all.failures) faults so far"),
         ]
     }

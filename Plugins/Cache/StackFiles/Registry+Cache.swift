@@ -25,35 +25,35 @@ extension Registry {
                 Place it inside `redirect` and `cookies`, outside `retry` and the limits.
                 """,
                 settings: [
-                    "memory": "The most bytes in memory; with 0, everything is on disk.",
+                    "memory": "The maximum number of bytes in memory; 0 means only on disk.",
                     "directory":
-                        "The folder of the cache on disk; without one, the cache is in memory only.",
-                    "disk": "The most bytes on disk.",
+                        "The folder of the cache on disk. Without it, the cache is only in memory.",
+                    "disk": "The maximum number of bytes on disk.",
                     "staleIfError": """
                     How long after its lifetime a response may be served instead of an error, unless \
-                    the response has its own time for this.
+                    the response itself states this time.
                     """,
                     "shared": """
-                    Whether entries are kept in the shared state of the file, behind those in memory: \
-                    true, or the name in `shared.use`.
+                    Whether entries are also stored in the shared state of the file: true, or the \
+                    name in `shared.use`.
                     """,
                     "partition": """
-                    Names the service, and the account that it uses if it has one, such as \
+                    The name of the service, and of the account that it uses, if any, such as \
                     `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
-                    caches with the same partition have stored. Without a partition, a client finds \
-                    only its own responses if an inner gate or the transport proves its identity.
+                    caches with the same partition have stored. If there is no partition, but an \
+                    inner gate or the transport adds a credential, a client finds only its own.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
-                    "maxEntryBytes": "The most bytes of one shared entry.",
+                    "maxEntryBytes": "The maximum number of bytes of one shared entry.",
                     "frontLifetime": """
                     How long memory serves an entry before the shared store is asked again.
                     """,
                     "fleetLock": """
                     How long a miss waits, at most, for another replica's request for the same \
-                    response; without it, each replica sends its own request.
+                    response. Without this time, each replica sends its own request.
                     """,
                     "identityFields": """
-                    More header fields that identify the user, besides credentials and cookies.
+                    Additional fields that identify the user, besides credentials and cookies.
                     """,
                     "metrics": .metrics,
                 ],
@@ -101,14 +101,14 @@ extension Cache {
             shared: shared, state: state.map { Identity(state: $0) })
         if state != nil, setting.directory != nil {
             settings.issue(
-                at: "directory", "entries are on disk or in the shared state, not in both")
+                at: "directory", "entries can be on disk or in the shared state, but not in both")
         }
         let partition = settings.string("partition")
         if partition.map({ Grammar.trimmed($0).isEmpty }) ?? (state != nil) {
             settings.issue(
                 at: "partition",
-                "is missing; name the service whose responses these are, and the account as which it"
-                    + " sends: \"catalog as deploy-bot\"")
+                "is missing; name the service that owns the responses, and the account that it"
+                    + " uses, such as \"catalog as deploy-bot\"")
         }
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)

@@ -53,7 +53,7 @@ import TurnpikeCore
                 .unsupported,
                 "http3 needs libcurl 8.14.1 or later with HTTP/3 by ngtcp2: install libcurl3-gnutls"
                     + " from the backports of Debian 12, or libcurl3t64-gnutls of Debian 13, or set"
-                    + " http3 to off", underlying: error)
+                    + " http3 to \"off\"", underlying: error)
         }
 
     private static func found(
@@ -109,6 +109,6 @@ import TurnpikeCore
     }
 
     func unsupported(_ what: String) -> ClientError {
-        ClientError(.unsupported, "\(name) cannot do this: \(what)")
+        ClientError(.unsupported, "\(name) does not support this: \(what)")
     }
 }

@@ -65,7 +65,7 @@ public struct Canary: SynchronousRequestAdapter {
             "sends each request below \(service) to one of \(shares.joined(separator: ", "))",
             order: kinds.map { GateOrder(.outside, $0, because: $1) }
                 + [GateOrder(.inside, .redirect, because: loss)],
-            passedOver: isOther ? "it is not below \(service)" : nil)
+            passedOver: isOther ? "the request is not below \(service)" : nil)
     }
 
     /// Moves the request to its group.

@@ -67,7 +67,7 @@ public struct MirrorRequests: Interceptor {
         self.carriesCredentials = carriesCredentials
         figures = GateFigures(
             meter,
-            help: ["turnpike.mirror.copies": "Copies of requests, by what became of them."],
+            help: ["turnpike.mirror.copies": "Copies of requests, by result."],
             counters: Result.allCases.map { Self.copies($0) })
         fault = self.service.fault(sendingTo: self.group).map {
             ClientError(.configuration, $0, transfer: TransferState(.connecting))

@@ -101,7 +101,7 @@ struct EndpointCheck {
             return faults.add(
                 at: index,
                 "found \(endpoint.target) a second time, with another weight or zone;"
-                    + " expected those of \(first), or one entry alone")
+                    + " expected those of \(first), or only one entry")
         }
         places[target] = (index, endpoints.count)
         endpoints.append(endpoint)

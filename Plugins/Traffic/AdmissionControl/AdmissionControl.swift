@@ -140,8 +140,8 @@ public struct AdmissionControl: Interceptor {
     }
 
     private static let inLine =
-        "A call would wait in line, and a call of a higher class might be refused for its place or take"
-        + " its turn later, before it is refused itself."
+        "A call would wait in line although it is refused afterwards. Its place in line could delay"
+        + " a call of a higher class, or cause the refusal of that call."
 
     /// The origins to which some calls are refused.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
@@ -230,7 +230,7 @@ public struct AdmissionControl: Interceptor {
             // If the closure captures `origin` itself and is inlined, the compiler (6.3) crashes.
             let server = origin.description
             context.report(
-                "\(server) rejects most calls; a share of them is refused now", by: gateName)
+                "\(server) rejects most calls; this client refuses a share now", by: gateName)
         }
     }
 }

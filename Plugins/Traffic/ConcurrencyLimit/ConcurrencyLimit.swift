@@ -105,8 +105,8 @@ public struct ConcurrencyLimit: Interceptor {
             facts.order = [.retry, .cache].map {
                 GateOrder(
                     .inside, $0,
-                    because: "Its back-off, or its stored responses, would count as the latency of"
-                        + " the server, which sets the limit.")
+                    because: "Its back-off or its stored responses would count as latency of the"
+                        + " server, and the limit depends on this latency.")
             }
         }
         return facts

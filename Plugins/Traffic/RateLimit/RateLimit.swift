@@ -90,7 +90,7 @@ public struct RateLimit: RateLimiting {
     public static let help = [
         "turnpike.rate_limit.waiting": "Calls that wait in line for their turn under a rate limit.",
         "turnpike.rate_limit.refusals":
-            "Calls that a rate limit refused: its line was full, or the deadline too near.",
+            "Calls that a rate limit refused, because its line was full or the deadline too near.",
     ]
 
     /// Flushes the meter.
@@ -297,7 +297,7 @@ enum RateLimitError {
     static func full(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) has asked to wait" : "the rate limit for \(key) is reached"
+            ? "\(key) asks for a wait" : "the rate limit for \(key) is reached"
         return ClientError(
             .rateLimited,
             "\(reason), and the queue is full; the next request may start in \(wait.text)",
@@ -307,10 +307,10 @@ enum RateLimitError {
     static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) has asked to wait, so that this call could start in \(wait.text)"
+            ? "\(key) asks for a wait, so that this call could start in \(wait.text)"
             : "the rate limit for \(key) would let this call start in \(wait.text)"
         return ClientError(
-            .deadlineExceeded, "\(reason), but its deadline ends before that",
+            .deadlineExceeded, "\(reason), but the deadline of the call ends before that",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 }

@@ -58,7 +58,7 @@ struct ValkeyURL: Sendable {
             let query = text[text.index(after: mark)...]
             guard query.hasPrefix("db=") else {
                 throw Self.fault(
-                    "the query of a socket may be db alone: unix:///run/redis.sock?db=0")
+                    "the query of a socket may be only db=NUMBER: unix:///run/redis.sock?db=0")
             }
             try readDatabase(query.dropFirst(3))
         }

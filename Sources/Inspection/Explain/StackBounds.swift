@@ -97,7 +97,7 @@ extension StackBounds {
                 limit: limit, places: bounding.map { places[$0] },
                 framework: isLimited ? framework : nil)
         }
-        let sendLimit = "\(Ledger.sendLimit) sends, redirects apart"
+        let sendLimit = "\(Ledger.sendLimit) sends, not counting redirects"
         func time(_ account: @escaping (WorstCase) -> Ledger) -> StackBound<Duration> {
             bound(
                 framework: sendLimit, isLimited: account(all).inOneCall < account(all).free,
@@ -109,7 +109,7 @@ extension StackBounds {
         }
         let isLimited = sends(all).inOneCall < sends(all).free
         self.sends = bound(
-            framework: isLimited ? sendLimit : "one more where a kept-alive connection ends",
+            framework: isLimited ? sendLimit : "one more if a kept-alive connection ends",
             isLimited: isLimited || mayResend, { sends($0).inOneCall }, { $0 })
         let head = time { $0.head }
         self.head = head

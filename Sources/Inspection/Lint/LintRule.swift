@@ -141,7 +141,7 @@ extension LintRule {
 
         \(title) (\(severity.rawValue)). \(harm)
 
-        - To mend it: \(remedy.prefix(1).lowercased() + remedy.dropFirst()).
+        - Remedy: \(remedy.prefix(1).lowercased() + remedy.dropFirst()).
         - Source: \(source).
 
         """

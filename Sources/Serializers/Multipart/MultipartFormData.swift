@@ -93,7 +93,7 @@ public struct MultipartFormData: Sendable {
         }
         // Only a given boundary is checked: no part can contain a random boundary on purpose.
         if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
-            return refuse("a part contains the form's boundary; pass another one, or none")
+            return refuse("a part contains the form's boundary; pass another, or pass no boundary")
         }
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
         if let filename { head += "; filename=\"\(Self.escaped(filename))\"" }

@@ -111,8 +111,8 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             else {
                 throw ClientError(
                     .validation,
-                    "the next page has another origin, to which no credentials may go; request it"
-                        + " by a call of its own", response: head)
+                    "the next page has another origin, to which no credentials may go; request this"
+                        + " page by a separate call", response: head)
             }
             // An http URL and an https URL may have different servers.
             if from != to { call.request.options.connectTarget = nil }

@@ -82,8 +82,8 @@ extension PropertyListValue {
         } catch {
             throw ClientError(
                 .serialization,
-                "the value is not a property list: keys must be strings, and values dictionaries,"
-                    + " arrays, strings, numbers, dates or data", underlying: error)
+                "the value is not a property list: keys must be strings, and values must be"
+                    + " dictionaries, arrays, strings, numbers, dates or data", underlying: error)
         }
     }
 
