@@ -297,8 +297,7 @@ extension Registry {
                     "groups.baseURL": "The base URL of the group.",
                     "groups.weight": "The share of the requests, relative to the other groups.",
                     "keyHeader": """
-                    Requests with the same value of this field go to one group. By default, those \
-                    of one call do.
+                    Each value of this header field goes to one group. Without it, each call does.
                     """,
                 ],
                 example: #"""

@@ -90,9 +90,8 @@ extension LintRule {
         LintRule(
             "decoding-limit-not-kept", .hint, "A decoding limit that the transport cannot keep",
             harm: """
-                The transport decodes content before the gate can count the bytes. So the decoding \
-                limit holds only if the server declares the size of the content. Otherwise only \
-                the limit on bytes bounds the content.
+                The transport decodes content before the gate can count bytes. If the server does \
+                not declare the size, only the limit on bytes bounds the content.
                 """,
             remedy:
                 "Use a transport that counts encoded bytes, such as libcurl, or limit the bytes",

@@ -74,9 +74,8 @@ extension LintRule {
         LintRule(
             "credential-outside-redirect", .warning, "A credential outside of the redirect",
             harm: """
-                Only the first request gets the credential. A redirect to another of the \
-                credential's origins is sent without the credential, and a challenge there is not \
-                answered.
+                Only the first request gets the credential. A redirect to another origin of the \
+                credential is sent without the credential, and no challenge there is answered.
                 """,
             remedy: "Move the credential inside the redirect",
             source: "RFC 9110 §11.6.2 and §15.4",
@@ -95,9 +94,8 @@ extension LintRule {
         LintRule(
             "cache-outside-redirect", .error, "A cache outside of the redirect",
             harm: """
-                The response at the end of the hops is stored under the first URL. So a \
-                temporary redirect acts as a permanent one, and nothing is stored for the URL to \
-                which it leads.
+                The response at the end of the hops is stored under the first URL. So a temporary \
+                redirect acts as a permanent one, and nothing is stored for its target.
                 """,
             remedy: "Move the cache inside the redirect",
             source: "RFC 9111 §2: each response is stored under its own request",
