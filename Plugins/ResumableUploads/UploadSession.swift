@@ -252,7 +252,7 @@ struct UploadSession {
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
             url = nil
-            throw ClientError(.protocol, "the server has more bytes than there are", response: head)
+            throw ClientError(.protocol, "the server has more than the content", response: head)
         }
         // If the server has bytes that this upload has not sent, they belong to another file.
         if offset > sent.count {

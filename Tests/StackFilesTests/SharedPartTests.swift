@@ -113,7 +113,7 @@ struct SharedPartTests {
                 ["use": "ledger", "name": "a"], 3,
                 "stack[0].shared: found a number; expected a string"
             ),
-            (["use": "ledger", "name": "a"], false, "shared: no gate uses it; write"),
+            (["use": "ledger", "name": "a"], false, "shared: no gate uses this state; write"),
         ] as [(JSONValue, JSONValue, String)])
     func mistake(shared: JSONValue, used: JSONValue, expected: String) throws {
         let found = try mistakes(["shared": shared, "stack": [["use": "uses", "shared": used]]])

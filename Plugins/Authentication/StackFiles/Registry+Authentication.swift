@@ -31,7 +31,7 @@ extension Registry {
                     """,
                     "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "How long before its expiry a token is replaced.",
+                    "leeway": "A token is replaced this long before it expires.",
                     "shared": .shared,
                     "tokenKey": """
                     The name of the token in the store. All replicas of an account need the same \

@@ -34,7 +34,7 @@ extension Registry {
                 The time for the wait for a free connection, name lookup, connection and TLS \
                 handshake.
                 """,
-                "maxConnectionsPerHost": "How many connections one host gets. Further calls wait.",
+                "maxConnectionsPerHost": "The connection limit of one host. Further calls wait.",
                 "idleConnectionTimeout": """
                 How long a connection may be idle and still be used again, in whole seconds.
                 """,

@@ -58,7 +58,7 @@ public struct Canary: SynchronousRequestAdapter {
             .cookies: "Cookies of one group would go to the others.",
             .cache: "Responses of one group would be served as those of another.",
             .circuitBreaker: "One circuit would open for all groups if one of them fails.",
-            .endpoints: "The endpoint would be one of the service's own, whatever the group.",
+            .endpoints: "An endpoint of the service would be used, whatever the group.",
         ]
         let isOther = request.map { service.rest(of: $0) == nil } ?? false
         return GateFacts(

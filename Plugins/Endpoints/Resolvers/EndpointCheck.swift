@@ -101,7 +101,7 @@ struct EndpointCheck {
             return faults.add(
                 at: index,
                 "found \(endpoint.target) a second time, with another weight or zone;"
-                    + " expected those of \(first), or only one entry")
+                    + " expected the weight and zone of \(first), or only one entry")
         }
         places[target] = (index, endpoints.count)
         endpoints.append(endpoint)
@@ -182,7 +182,7 @@ struct EndpointReader {
             default: document.kindName
             }
         check.faults.add(
-            "found \(found); expected an array of endpoints, or an object with one as \"endpoints\""
+            "found \(found); expected an array of endpoints, or an object with it as \"endpoints\""
         )
         return check
     }

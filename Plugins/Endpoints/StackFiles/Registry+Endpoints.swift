@@ -61,7 +61,7 @@ extension Registry {
                         """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
                     "health": "When an endpoint is ejected, and for how long.",
                     "health.consecutiveFailures": """
-                    An endpoint is ejected after this number of failures in a row, with 0 never.
+                    The number of failures in a row that ejects an endpoint. 0 turns this off.
                     """,
                     "health.interval": "The time over which success ratios are compared.",
                     "health.minimumRequests": """

@@ -92,7 +92,7 @@ public struct ConcurrencyLimit: Interceptor {
     public func facts(for request: Request?) -> GateFacts? {
         let rules = permits.currentRules
         var facts = GateFacts(
-            "lets \(rules.total) requests at once through, \(rules.perOrigin) to one origin, and"
+            "lets through \(rules.total) requests at once, \(rules.perOrigin) to one origin, and"
                 + (rules.queue > 0
                     ? " the next \(rules.queue) wait"
                         + WaitingLine.text(of: request, takesTurns: key != nil)

@@ -363,8 +363,8 @@ struct OriginShare: LineEntry {
 
     /// The place of the next waiting call among all origins, if a permit is free.
     ///
-    /// Rounds count only within one line. An overdue call delays its whole line, so its place is
-    /// that of the highest class.
+    /// Rounds count only within one line. An overdue call delays its whole line, so this line has
+    /// the place of the highest class.
     var next: WaitingLine.Place? {
         guard hasRoom, let first = line.first else { return nil }
         return WaitingLine.Place(

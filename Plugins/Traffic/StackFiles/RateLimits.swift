@@ -176,7 +176,7 @@ extension Settings {
     fileprivate func quotaName(isShared: Bool) -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
-        if !isShared { issue(at: "key", "names a shared quota; it needs `shared`") }
+        if !isShared { issue(at: "key", "names a shared quota, so `shared` is needed") }
         return key
     }
 }

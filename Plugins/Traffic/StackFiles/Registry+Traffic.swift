@@ -16,9 +16,9 @@ extension Registry {
             gate: "admissionControl",
             description: PartDescription(
                 """
-                Refuses a share of the calls to an origin that rejects most of them, so that it can \
-                serve the others. Place it inside `retry`, outside of `circuitBreaker` and \
-                `attemptTimeout`.
+                Refuses a share of the calls to an origin that rejects most calls, so that the \
+                origin can serve the others. Place it inside `retry`, outside of `circuitBreaker` \
+                and `attemptTimeout`.
                 """,
                 settings: [
                     "threshold":

@@ -95,7 +95,7 @@ public final class Cooldowns: Sendable {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
         context.report(
-            "nothing is sent to \(key) for \(duration.text), because it asked for this", by: gate)
+            "nothing is sent to \(key) for \(duration.text), because it asks for a wait", by: gate)
         sharing?.tell(of: duration, for: key, gate: gate, in: context)
     }
 

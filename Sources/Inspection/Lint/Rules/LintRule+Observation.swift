@@ -9,8 +9,8 @@ extension LintRule {
         LintRule(
             "log-blind", .warning, "A log inside of a gate that answers by itself",
             harm: """
-                If an outer gate answers or refuses a call, such as a cache, an open circuit or a \
-                full queue, the log has no line for it. In an outage it shows fewer and fewer calls.
+                If an outer gate, such as a cache or a circuit breaker, answers or refuses a call, \
+                the log has no line for the call. In an outage the log shows fewer calls.
                 """,
             remedy: "Move the log outside of this gate, or add another log there",
             source: "documentation of Log: as the outermost gate, it logs calls",

@@ -165,7 +165,7 @@ extension LintRule {
                     }
                     return LintDraft(
                         "a call may be sent \(first * second) times: each of \(first) attempts has"
-                            + " \(second) of its own", of: [outer] + inside)
+                            + " \(second) attempts of its own", of: [outer] + inside)
                 }
             }),
         LintRule(

@@ -116,7 +116,7 @@ extension LintRule {
                 let limit = edge.inner.limit(.head)?.text ?? ""
                 return
                     "the first request and its copies have \(limit) together: a copy that is sent"
-                    + " late ends with the first one"
+                    + " late ends with the first"
             }),
         LintRule(
             "attempt-timeout-outside-wait", .warning, "An attempt timeout that counts a wait",

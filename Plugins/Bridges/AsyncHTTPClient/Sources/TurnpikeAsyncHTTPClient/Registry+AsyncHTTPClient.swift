@@ -27,7 +27,7 @@ extension Registry {
             "Sends requests over async-http-client (`AsyncHTTPClientTransport`).",
             settings: [
                 "connectTimeout": "The time for name lookup, connection and TLS handshake.",
-                "maxConnectionsPerHost": "How many HTTP/1.1 connections a host gets. Others wait.",
+                "maxConnectionsPerHost": "The HTTP/1.1 connection limit of a host. Others wait.",
                 "idleConnectionTimeout": "How long an idle connection is kept.",
                 "http2": "Whether HTTP/2 is offered.",
                 "trust": "The servers that TLS trusts, and the client's own certificate.",
