@@ -141,8 +141,8 @@ public struct BearerToken: Sendable, Hashable {
 
     /// Creates a token.
     /// - Parameters:
-    ///   - value: The text of the token. If it is empty, the token is refreshed first. If it cannot
-    ///     be refreshed, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
+    ///   - value: The text of the token. If it is empty, the token is refreshed first. If the
+    ///     refresh fails, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
     ///   - expires: The date when the token expires.
     ///   - refreshToken: The refresh token, with which a provider gets the next access token (RFC
     ///     6749 §1.5).
