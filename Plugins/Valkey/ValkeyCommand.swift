@@ -84,7 +84,7 @@ extension ValkeyValue: DescriptionReflectable {
 }
 
 enum Wire {
-    /// The most bytes of an argument that a server accepts (`proto-max-bulk-len`).
+    /// The maximum number of bytes of an argument that a server accepts (`proto-max-bulk-len`).
     private static let mostBytes = 512 << 20
 
     static func bytes(_ arguments: [Data]) -> [UInt8]? {

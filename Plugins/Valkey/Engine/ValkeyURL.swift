@@ -164,7 +164,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
     }
 
-    /// The most bytes of a host (RFC 1035 §2.3.4 has 253).
+    /// The maximum number of bytes of a host (RFC 1035 §2.3.4 has 253).
     private static let hostLimit = 255
 
     init(host: String, port: UInt16) {
