@@ -155,7 +155,7 @@ extension Cache {
 public struct SharedStoreSettings: Sendable, Hashable {
     /// The prefix of the store's keys; nil for the store's own default.
     public var prefix: String?
-    /// The most bytes of an entry; nil for the store's own default.
+    /// The maximum number of bytes of an entry; nil for the store's own default.
     public var maxEntryBytes: Int?
     /// How long a miss waits for the request of another replica; nil for no wait.
     public var fleetLock: Duration?

@@ -17,7 +17,7 @@ public final class MemoryStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - maxBytes: The most bytes, including heads.
+    ///   - maxBytes: The maximum number of bytes, including heads.
     ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
     ///     `maxBytes`.
     public init(maxBytes: Int = 16 << 20, maxEntryBytes: Int? = nil) {
@@ -26,7 +26,7 @@ public final class MemoryStore: CacheStore {
         table = Mutex(MemoryTable(maxBytes: maxBytes))
     }
 
-    /// The most bytes of an entry.
+    /// The maximum number of bytes of an entry.
     public var entryBounds: CacheEntryBounds? { CacheEntryBounds(memory: Int64(maxEntryBytes)) }
 
     /// Finds an entry.

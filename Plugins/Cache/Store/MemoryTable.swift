@@ -55,7 +55,7 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key; above this number, the oldest variant is removed.
+    /// The maximum number of variants of one key; above this number, the oldest variant is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }

@@ -61,7 +61,7 @@ public final class DiskStore: CacheStore {
     /// Creates a store.
     /// - Parameters:
     ///   - directory: The folder; if it does not exist, it is created with mode 0700.
-    ///   - maxBytes: The most bytes on disk.
+    ///   - maxBytes: The maximum number of bytes on disk.
     ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
     ///     `maxBytes`.
     public convenience init(
