@@ -40,8 +40,8 @@ public struct ConcurrencyLimit: Interceptor {
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - total: The most running calls to all origins together.
-    ///   - perOrigin: The most running calls to one origin.
+    ///   - total: The maximum number of running calls to all origins together.
+    ///   - perOrigin: The maximum number of running calls to one origin.
     ///   - queue: How many calls to all origins together may wait.
     ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
     ///   - meter: Gets the number of running calls (`turnpike.concurrency_limit.in_flight`),

@@ -159,7 +159,7 @@ extension RateLimiting {
     /// Charges permits beyond those that a request took, if the cost is known only after a stream.
     /// - Parameters:
     ///   - permits: The number of further permits; a negative number returns permits.
-    ///   - request: The request. Its origin and its key decide which quota is charged.
+    ///   - request: The request, whose origin and key decide which quota is charged.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(
         _ permits: Int, for request: Request, by timeSource: any TimeSource = SystemTimeSource()
