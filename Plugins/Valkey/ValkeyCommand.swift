@@ -63,7 +63,7 @@ public enum ValkeyValue: Sendable, Hashable {
     case bytes(Data)
     /// An array of values.
     case array([ValkeyValue])
-    /// An error within an array; the client throws an error that is the whole reply.
+    /// An error within an array. If a whole reply is an error, the client throws the error.
     case error(String)
 }
 

@@ -134,11 +134,11 @@ extension ValkeyServer {
         public var stallLimit = Duration.seconds(2)
         /// The maximum number of commands that may wait for a reply.
         ///
-        /// If so many wait, a further command fails at once.
+        /// If so many commands wait, a further command fails at once.
         public var maxWaitingCommands = 10_000
         /// The maximum number of bytes of commands that are not sent yet.
         ///
-        /// If there are more, a further command fails at once.
+        /// If so many bytes wait, a further command fails at once.
         public var maxWaitingBytes = 16 << 20
         /// The maximum number of bytes of one reply.
         ///

@@ -103,8 +103,8 @@ struct MemoryTable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // The new entry keeps the segment of the old one, because it will probably be used
-            // again.
+            // The new entry keeps the segment of the old entry, because callers will probably use
+            // the new entry again.
             rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }

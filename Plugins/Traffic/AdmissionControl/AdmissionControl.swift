@@ -34,8 +34,8 @@ import TurnpikeSupport
 /// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that the gate sees each
 /// attempt, and outside of a ``CircuitBreaker``, which is optional. A client with less than one
 /// call per second to a server learns too little, so use the same gate in the stacks of all clients
-/// of a process. The gate keeps the shares of 1024 origins. If there are more, it drops the least
-/// recently used share, and then admits all calls to that origin. All endpoints of one name have
+/// of a process. The gate keeps the shares of 1024 origins. A further origin replaces the least
+/// recently used origin, to which all calls are then admitted. All endpoints of one name have
 /// one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares

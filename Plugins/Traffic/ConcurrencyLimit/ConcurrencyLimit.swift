@@ -22,8 +22,8 @@ public import TurnpikeCore
 ///
 /// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
 /// the permit during a back-off. Outside a retry, it limits calls. If one gate is in several
-/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. If there are
-/// more, it drops the least recently used origin without a running call.
+/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. A further
+/// origin replaces the least recently used origin without a running call.
 ///
 /// An inner gate may send a request through the same client, for example to refresh a token. This
 /// request needs its own permit while its call holds a permit. If such calls hold all permits, they

@@ -22,8 +22,8 @@ import TurnpikeSupport
 ///
 /// Inside a retry and a redirect, the gate limits the requests that a server gets. Outside a retry,
 /// it limits calls, and does not count their retries. If one gate is in several stacks, these
-/// stacks share its buckets. The gate keeps the buckets of 1024 origins. If there are more, it
-/// drops the least recently used bucket.
+/// stacks share its buckets. The gate keeps the buckets of 1024 origins. A further origin
+/// replaces the least recently used origin.
 ///
 /// If a call is cancelled before its request is sent, its permits are returned. Without a retry,
 /// the gate sends a request once more if its reused connection ended before a response and its

@@ -34,8 +34,7 @@ public final class ValkeyStore: CacheStore {
 
     /// The maximum number of variants of one key.
     ///
-    /// If there are more, the server removes the oldest variant. Above this number, the oldest one
-    /// is removed.
+    /// If there are more variants, the server removes the oldest variant.
     static let maxVariants = 16
     static let managementLimit = Duration.seconds(5)
     static let longestTime = Duration.seconds(30 * 86_400)

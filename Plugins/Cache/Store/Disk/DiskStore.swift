@@ -232,7 +232,7 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused. If too many bytes wait, these changes wait for the
+    // New heads and removals cannot be refused. If too many bytes wait, new changes wait for the
     // disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 

@@ -186,10 +186,10 @@ extension BearerToken: CustomStringConvertible {
 /// provider may send its request through any client, even through the client of the gate: the gate
 /// does not sign a request that is sent within ``token(replacing:by:)``.
 ///
-/// Two kinds of requests wait for themselves, until the time limit of the refresh ends. The first
-/// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token hold all
-/// permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
+/// Two kinds of requests wait for their own token, until the time limit of the refresh ends. The
+/// first is a request from a detached task, because the gate signs the request. The second is a
+/// request that needs a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token
+/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
 /// through the inner gates.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.

@@ -105,7 +105,7 @@ public struct TokenExchange: Sendable {
 
     /// Returns the request.
     ///
-    /// If it could spend the old refresh token, it is marked to be sent only once.
+    /// A request that may spend the old refresh token is marked to be sent only once.
     public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
