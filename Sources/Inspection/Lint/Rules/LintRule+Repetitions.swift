@@ -28,8 +28,8 @@ extension LintRule {
         LintRule(
             "fixed-idempotency-key", .error, "One idempotency key for all calls",
             harm: """
-                A server takes each later request for a repetition of the first one. It does not \
-                perform the later requests, and answers them with its response to the first.
+                A server takes each later request for a repetition of the first one. So the \
+                server performs only the first request, and answers all with the first response.
                 """,
             remedy: "Leave the field out, and add a gate that makes a key for each call",
             source: "draft-ietf-httpapi-idempotency-key-header §2.2: a key is unique",

@@ -9,8 +9,8 @@ extension LintRule {
         LintRule(
             "stale-stamp", .warning, "A signature outside of gates that send later",
             harm: """
-                The request is signed once. It is sent after a wait, or sent again, with the same \
-                date. The server refuses a signature that is too old, or that it has already seen.
+                The request is signed once, but sent later, or sent again, with the same date. \
+                The server refuses a signature that is too old, or that it has already seen.
                 """,
             remedy: "Move the signature inside of these gates",
             source: "RFC 9421 §3.2.1; AWS Signature Version 4: requests expire after 5 minutes",
