@@ -41,7 +41,7 @@ extension Registry {
                     The name of the service, and of the account that it uses, if any, such as \
                     `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
                     caches with the same partition have stored. If there is no partition, but an \
-                    inner gate or the transport adds a credential, a client finds only its own.
+                    inner gate or the transport adds a credential, each client finds only its own.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
                     "maxEntryBytes": "The maximum number of bytes of one shared entry.",

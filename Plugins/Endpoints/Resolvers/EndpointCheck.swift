@@ -182,7 +182,7 @@ struct EndpointReader {
             default: document.kindName
             }
         check.faults.add(
-            "found \(found); expected an array of endpoints, or an object with it as \"endpoints\""
+            "found \(found); expected an array of endpoints, or an object with \"endpoints\""
         )
         return check
     }
