@@ -128,8 +128,8 @@ import TurnpikeTraffic
         let story = findings(blind, of: "log-blind").map(\.story)
         #expect(
             story == [
-                "calls that CircuitBreaker refuses or Cache answers by itself leave no line:"
-                    + " Log stands inside them"
+                "calls that CircuitBreaker refuses or Cache answers by itself leave no line in the"
+                    + " log: Log stands inside them"
             ])
     }
 
