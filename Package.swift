@@ -12,6 +12,9 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
+// What a program with the trait LinkedLibcurl is built with.
+let linked = BuildSettingCondition.when(platforms: [.linux], traits: ["LinkedLibcurl"])
+
 let package = Package(
     name: "turnpike",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -56,6 +59,11 @@ let package = Package(
         .library(name: "TurnpikeValkeyStackFiles", targets: ["TurnpikeValkeyStackFiles"]),
         .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
         .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
+    ],
+    traits: [
+        .trait(
+            name: "LinkedLibcurl",
+            description: "Links libcurl and OpenSSL on Linux; otherwise libcurl is loaded.")
     ],
     targets: [
         // What authors of gates, transports and serializers build with; `import Turnpike` does not show it.
@@ -107,7 +115,12 @@ let package = Package(
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
             name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
-            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
+            cSettings: [.define("TPC_LINKED", linked)],
+            linkerSettings: [
+                .linkedLibrary("dl", .when(platforms: [.linux, .android])),
+                .linkedLibrary("curl", linked), .linkedLibrary("ssl", linked),
+                .linkedLibrary("crypto", linked),
+            ]),
         .target(
             name: "TurnpikeCurl",
             dependencies: [

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
 public import TurnpikeSerializers
+public import TurnpikeSupport
 
 /// A connection on which client and server send each other messages (RFC 6455).
 ///

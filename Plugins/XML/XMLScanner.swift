@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Limits for reading an XML document, and whether it may have a document type.
 public struct XMLLimits: Sendable, Hashable {

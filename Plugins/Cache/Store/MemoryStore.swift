@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The entries of a ``MemoryStore``, and the order in which they are removed.
 struct MemoryTable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c and tls.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which is stable
-// since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a table,
-// because the library is loaded at run time.
+// What library.c, tls.c and symbols.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which
+// is stable since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a
+// table, because the library is loaded at run time; a program with the trait LinkedLibcurl is linked with libcurl instead.
 
 #pragma once
 
@@ -258,6 +258,11 @@ void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
 /// The size of the largest buffers that are cheap to take and free.
 size_t tpc_block_size(void);
+
+/// Opens a library. In a linked program, `linked` is the program itself, and there are no other libraries.
+void *tpc_open(const char *name);
+/// Returns the address of a function of a library or of the libraries to which the library is linked, or NULL.
+void *tpc_symbol(void *file, const char *name);
 
 // What libcurl's TLS library reports, but libcurl does not.
 

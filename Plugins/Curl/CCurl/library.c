@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c.
+// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c and symbols.c.
 
 #include "libcurl.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -143,7 +142,7 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char reason[256];
 
 static bool find(void *library, const char *name, void *function) {
-    void *symbol = dlsym(library, name);
+    void *symbol = tpc_symbol(library, name);
     if (!symbol) snprintf(reason, sizeof reason, "libcurl has no %s", name);
     *(void **)function = symbol;
     return symbol != NULL;
@@ -193,7 +192,7 @@ static tpc_library *find_library(void *file, unsigned oldest, int features) {
 }
 
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features) {
-    void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *file = tpc_open(name);
     if (!file) {
         snprintf(reason, sizeof reason, "there is no %s", name);
         return NULL;

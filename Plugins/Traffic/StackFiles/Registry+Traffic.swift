@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
+import TurnpikeSupport
 import TurnpikeTraffic
 
 extension Registry {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Keeps responses in a folder, which several processes may share.
 ///

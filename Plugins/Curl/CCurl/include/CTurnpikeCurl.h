@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Swift's interface to libcurl: a library that is loaded at run time, a loop, and transfers in the loop.
+// Swift's interface to libcurl: a library that is loaded at run time or linked, a loop, and transfers in the loop.
 //
 // libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
 // The loop then returns each transfer that has news, and Swift decides about the transfer.
