@@ -241,7 +241,8 @@ struct CurlHTTP3HostileTests {
     func closed() async throws {
         let client = try server.client()
         for number in 1...3 {
-            let response = try await client.post(Target("\(number)"), body: .text("x")).response()
+            // If libcurl uses the connection all the same, the request is sent again.
+            let response = try await client.get(Target("\(number)")).response()
             #expect(response.timeline.isConnectionReused == false)
             #expect(try await response.body.collect(upTo: 10).count == 2)
             let closing = #"["close others", 256], \#(ServerScript.ok), ["fin"]"#
