@@ -430,7 +430,7 @@ let package = Package(
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
                 "TurnpikeMiddleware", "TurnpikeResumableUploads", "TurnpikeSerializers",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
             ],
             path: "Tests/ResumableUploadsTests", swiftSettings: settings),
         .testTarget(

@@ -16,6 +16,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 enum CurlFault {
     static let http2: Int32 = 16
     static let http2Stream: Int32 = 92
+    static let http3: Int32 = 95
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
@@ -172,6 +173,7 @@ enum CurlFault {
             return Kind(.tooLarge, "a line of the response's trailer is too long")
         }
         if code == tlsConnectError { return handshake(text) }
+        let isInvalid = circumstances.phase != .connecting && breaksRules(text)
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
@@ -226,18 +228,23 @@ enum CurlFault {
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
-        case http2Stream where breaksRules(text):
+        case http2Stream where isInvalid, 55 where isInvalid, 56 where isInvalid:
             guard hasHead, circumstances.hasLength else { return garbled }
             // The code does not tell which rule was broken: perhaps only the length is wrong.
             return Kind(.incomplete, "the body does not have the length that the head states")
+        case http3 where !hasHead:
+            return Kind(.connection, "the request's HTTP/3 stream ended before a response came")
         default: return kind(of: text, circumstances.phase)
         }
     }
 
     // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Client or
-    // server may have reported the code.
+    // server may have reported the code. The last text means that libcurl has closed a connection
+    // over HTTP/3, which it does only for this reason.
     private static func breaksRules(_ text: String) -> Bool {
-        has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
+        has(
+            text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error",
+            "err_closing")
     }
 
     private static func kind(of text: String, _ phase: TransferState.Phase) -> Kind {

@@ -285,7 +285,10 @@ typedef struct {
     struct curl_slist **list;
 } tpc_trailers;
 
-/// A line of the verbose text about HTTP/2: the number of the stream, the last stream that the server will answer, that the
-/// server has refused the stream, or that the server requires HTTP/1.1.
-typedef enum { TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1 } tpc_line;
+/// A line of the verbose text about HTTP/2 or HTTP/3: the number of the stream, the last stream that the server will answer,
+/// that the server has refused the stream, that the server requires HTTP/1.1, or that libcurl has closed the connection because
+/// the server has violated HTTP/3.
+typedef enum {
+    TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1, TPC_LINE_INVALID
+} tpc_line;
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number);

@@ -298,7 +298,7 @@ tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
         *number = skip_number(&at, end);
         return TPC_LINE_STREAM;
     }
-    if (skip(&at, end, "[HTTP/2] [")) {
+    if (skip(&at, end, "[HTTP/2] [") || skip(&at, end, "[HTTP/3] [")) {
         *number = skip_number(&at, end);
         return skip(&at, end, "] OPENED stream") ? TPC_LINE_STREAM : TPC_LINE_OTHER;
     }
@@ -309,6 +309,11 @@ tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
         return TPC_LINE_GOAWAY;
     }
     if (skip(&at, end, "REFUSED_STREAM, retrying")) return TPC_LINE_REFUSED;
+    if (skip(&at, end, "ngtcp2_conn_writev_stream returned error: ERR_CLOSING")) return TPC_LINE_INVALID;
+    if (skip(&at, end, "HTTP/3 stream ")) {
+        skip_number(&at, end);
+        return skip(&at, end, " refused by server") ? TPC_LINE_REFUSED : TPC_LINE_OTHER;
+    }
     if (!skip(&at, end, "HTTP/2 stream ")) return TPC_LINE_OTHER;
     skip_number(&at, end);
     return skip(&at, end, " was not closed cleanly: HTTP_1_1_REQUIRED") ? TPC_LINE_NEEDS_HTTP1 : TPC_LINE_OTHER;
