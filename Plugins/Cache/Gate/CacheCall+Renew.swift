@@ -2,7 +2,6 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {

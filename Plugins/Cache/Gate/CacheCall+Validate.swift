@@ -2,7 +2,6 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 struct Validation: Sendable {

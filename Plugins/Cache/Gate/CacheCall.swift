@@ -3,7 +3,6 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 
 struct CacheCall: Sendable {
     let request: Request

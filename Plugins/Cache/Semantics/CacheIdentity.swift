@@ -2,7 +2,6 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Decides who the caller is, and which callers may get a response; no other type decides this.

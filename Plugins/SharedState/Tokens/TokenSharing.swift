@@ -2,8 +2,8 @@
 
 import Foundation
 import Synchronization
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refreshes a token once for all replicas; see ``SharedTokens``.
