@@ -179,14 +179,16 @@ let package = Package(
         .target(
             name: "TurnpikeSharedState",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTraffic",
+                "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeTraffic",
             ],
             path: "Plugins/SharedState", exclude: ["README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeSharedStateStackFiles",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
+                "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
                 "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
@@ -299,8 +301,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestEnvironment", "ChildProcess", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "CTestEnvironment", "ChildProcess", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Support", exclude: ["Environment"], swiftSettings: settings),
         // What is set before the tests begin.
@@ -327,8 +329,8 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCache",
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
                 "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
@@ -351,9 +353,9 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTraffic",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeEndpoints",
+                "TurnpikeEndpointsStackFiles", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
         .testTarget(
@@ -367,9 +369,9 @@ let package = Package(
         .testTarget(
             name: "TrafficTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeTrafficStackFiles",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeInspection",
+                "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Tests/TrafficTests", swiftSettings: settings),
         .testTarget(
@@ -428,9 +430,9 @@ let package = Package(
         .testTarget(
             name: "ResumableUploadsTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeMiddleware", "TurnpikeResumableUploads", "TurnpikeSerializers",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeResumableUploads",
+                "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
             ],
             path: "Tests/ResumableUploadsTests", swiftSettings: settings),
         .testTarget(
@@ -504,10 +506,11 @@ let package = Package(
             name: "TurnpikeTests",
             dependencies: [
                 "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCache", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeResumableUploads", "TurnpikeSharedState",
-                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
+                "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeDownloads",
+                "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeResumableUploads",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).

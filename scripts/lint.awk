@@ -27,6 +27,8 @@ function mayImport(place, module,    base, libraries) {
         if (FILENAME ~ /^Plugins\/Valkey\/(Cache|StackFiles)\// && module ~ /^TurnpikeCache/) return 1
         # Stores and the tools for tests stand on what replicas share.
         if (place ~ /^Plugins\/(Cache|Testing|Valkey)$/ && module ~ /^TurnpikeSharedState/) return 1
+        # Replicas share tokens.
+        if (place == "Plugins/SharedState" && module ~ /^TurnpikeAuthentication/) return 1
         # What a failure is, and what a quota is.
         if (place ~ /^Plugins\/(Endpoints|SharedState|Testing|Valkey)$/ && module ~ /^TurnpikeTraffic/) return 1
         # A plugin leaves the transport to its user; cassettes record over the default one.

@@ -130,7 +130,7 @@ struct UploadSession {
         if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
         (url, limits, over) = (nil, UploadLimits(), nil)
         let answer = try await answer(to: creation)
-        let isDone = answer.head.status.kind == .successful
+        let isDone = answer.head.status.isSuccessful
         if isDone { url = try location(answer) }
         try await read(answer.head)
         if !isDone { throw answer.failure }
@@ -209,13 +209,13 @@ struct UploadSession {
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
-            if end < length, head.status.kind == .successful { throw endedEarly(at: end, head) }
+            if end < length, head.status.isSuccessful { throw endedEarly(at: end, head) }
             _ = try self.part(offset..<end)
             if let response = answer.response { return .finished(response) }
             url = nil
             throw answer.failure
         }
-        if let over, head.status.kind != .successful { return .finished(over) }
+        if let over, !head.status.isSuccessful { return .finished(over) }
         try await read(head)
         switch head.status.code {
         case 409: throw answer.passing("the server is at another offset of the content")

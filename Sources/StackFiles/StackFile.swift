@@ -38,7 +38,7 @@ public struct StackFile: Sendable, Hashable {
         let value: JSONValue
         do {
             value = try JSONValue(
-                parsing: data, options: JSONReadingOptions(duplicateNames: .refuse))
+                parsing: data, options: JSONReadingOptions(refusesDuplicateNames: true))
         } catch {
             throw ClientError(.configuration, "the stack file is not JSON: \(error)")
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Why a token endpoint returned no token (RFC 6749 §5.2).

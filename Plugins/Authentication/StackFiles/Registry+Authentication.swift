@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeAuthentication
+public import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Registers the gate `digest`, and the gate `bearer` with the settings of OAuth 2.
+    /// Registers the gates of `TurnpikeAuthentication`: `basic`, `bearer` and `digest`.
     public mutating func registerAuthentication() {
+        register(
+            gate: "basic",
+            description: PartDescription(
+                "Sends a user name and a password with each request (RFC 7617).",
+                settings: [
+                    "user": "The user name, without a colon.", "password": "The password.",
+                    "origins": .origins,
+                ],
+                example: #"{"use": "basic", "user": "svc", "password": {"env": "API_PASSWORD"}}"#)
+        ) { BasicAuthentication(settings: $0) }
         register(
             gate: "bearer",
             description: PartDescription(
@@ -61,13 +71,29 @@ extension Registry {
     }
 }
 
+extension BasicAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if user.utf8.contains(UInt8(ascii: ":")) {
+            settings.issue(at: "user", "the user's name has a colon")
+        }
+        for (key, text, name) in [
+            ("user", user, "the user's name"), ("password", password, "the password"),
+        ] where text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            settings.issue(at: key, "\(name) has a control character")
+        }
+        self.init(user: user, password: password, origins: settings.keptOrigins())
+    }
+}
+
 extension BearerAuthentication {
     private struct Source {
         let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
         let endpoint: URL?
         let scope: [String]
-        let shared: (part: any SharedGates, key: String)?
+        let shared: (part: any SharedTokenGates, key: String)?
 
         init(_ settings: Settings) {
             let refreshToken = settings.string("refreshToken")
@@ -170,11 +196,25 @@ extension BearerAuthentication {
     }
 }
 
+/// Shared state with a place for the tokens of the gate `bearer`.
+///
+/// The module `TurnpikeSharedStateStackFiles` has such a state.
+public protocol SharedTokenGates: SharedPart {
+    /// Makes a place for the token of one gate, under a name; nil without shared state.
+    func tokens(key: String) -> (any BearerTokenSharing)?
+}
+
+/// Takes the place of shared state that has a mistake.
+private final class NoSharedTokens: SharedTokenGates {
+    func tokens(key: String) -> (any BearerTokenSharing)? { nil }
+    func shutdown() async {}
+}
+
 extension Settings {
     // Returns the store of the gate's token. The result is nil if no token is shared, or if the
     // settings have a mistake.
-    fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
-        let part = sharedGates()
+    fileprivate func sharedTokens() -> (part: any SharedTokenGates, key: String)? {
+        let part = sharedPart("shared") { NoSharedTokens() as any SharedTokenGates }
         let key = string("tokenKey")
         let storesSecrets = bool("storesSecrets", default: false)
         guard let part else {

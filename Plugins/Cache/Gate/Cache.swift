@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-import TurnpikeMiddleware
 
 /// Answers requests with stored responses: a private HTTP cache (RFC 9111).
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Decides who the caller is, and which callers may get a response; no other type decides this.

@@ -8,7 +8,7 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Adds the gate `cache` to the names of stack files.
+    /// Adds the gates `cache` and `coalesce` to the names of stack files.
     /// - Parameter shared: Makes a cache store over the store of the file's `shared`, for gates
     ///   that use `shared`; returns nil if that is impossible.
     public mutating func registerCache(
@@ -60,6 +60,16 @@ extension Registry {
                     #"{"use": "cache", "directory": "/var/cache/app", "partition": "catalog as deploy-bot"}"#
             )
         ) { try Cache(settings: $0, shared: shared) }
+        register(
+            gate: "coalesce",
+            description: PartDescription(
+                """
+                Sends identical requests with a safe method only once at a time, and returns the \
+                response to all callers.
+                """,
+                settings: ["maxBody": "The maximum number of bytes of content that callers share."],
+                example: #"{"use": "coalesce", "maxBody": 1048576}"#)
+        ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
     }
 }
 

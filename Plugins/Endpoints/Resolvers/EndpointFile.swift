@@ -131,7 +131,8 @@ public final class EndpointFile: EndpointResolver {
         let document: JSONValue
         do throws(JSONSyntaxError) {
             document = try JSONValue(
-                parsing: data, options: JSONReadingOptions(maxDepth: 8, duplicateNames: .refuse))
+                parsing: data,
+                options: JSONReadingOptions(maxDepth: 8, refusesDuplicateNames: true))
         } catch {
             throw fault("is not JSON, or not complete: \(error)")
         }

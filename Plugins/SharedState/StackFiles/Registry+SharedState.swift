@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeAuthentication
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSharedState
@@ -70,7 +72,7 @@ extension Settings {
     }
 }
 
-private final class SharedStatePart: SharedLimits {
+private final class SharedStatePart: SharedLimits, SharedTokenGates {
     let state: SharedState
 
     init(_ state: SharedState) { self.state = state }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// A token in the form in which all replicas store it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension TokenSharing {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refreshes a token once for all replicas; see ``SharedTokens``.

@@ -123,7 +123,7 @@ struct HAREntry: Sendable {
         _ headers: inout HTTPHeaders, from response: HARNode, _ status: HTTPStatus
     ) throws {
         let target = try response.text("redirectURL") ?? ""
-        if status.kind == .redirection, !target.isEmpty { headers.setIfAbsent(.location, target) }
+        if status.isRedirection, !target.isEmpty { headers.setIfAbsent(.location, target) }
         guard !headers.contains(.setCookie) else { return }
         for cookie in try response.list("cookies") {
             var line = try cookie.required("name").text() + "="

@@ -168,7 +168,6 @@ private final class NoSharedLimits: SharedLimits {
         RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
     }
 
-    func tokens(key: String) -> (any BearerTokenSharing)? { nil }
     func shutdown() async {}
 }
 

@@ -7,16 +7,14 @@ public import TurnpikeCore
 ///
 /// ```swift
 /// let hedging = Switch()
-/// let client = Client(transport: transport) {
-///     Deadline(.seconds(10))
-///     Switched(by: hedging) { Hedge(after: .milliseconds(200)) }
-/// }
+/// let client = Client(transport: transport, stack: [
+///     .deadline(.seconds(10)), .switched(by: hedging, [.hedge(after: .milliseconds(200))]),
+/// ])
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
 /// Each change is an event. The next call that meets the switch reports the change and its author
-/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share. 20
-/// The bits of the share, because an atomic cannot hold a `Double`.
+/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
     // The share, as bits, because an atomic can hold them.
     private let bits: Atomic<UInt64>
@@ -38,7 +36,7 @@ public final class Switch: Sendable {
     public var share: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
     /// The person or program that set the share, or nil for a first share without a name.
-    public var setBy: String? { setter.withLock { $0 } }
+    var setBy: String? { setter.withLock { $0 } }
 
     /// Sets the share for all calls that arrive from now on.
     ///
@@ -97,18 +95,12 @@ public final class Switch: Sendable {
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
-    /// The switch of the gates.
-    public let control: Switch
+    let control: Switch
 
     /// Creates gates behind a switch from a stack.
     public init(by control: Switch, _ stack: Stack) {
         self.control = control
         gates = stack.gates
-    }
-
-    /// Creates gates behind a switch, with a builder.
-    public init(by control: Switch, @StackBuilder _ gates: () -> [any Gate]) {
-        self.init(by: control, Stack(gates()))
     }
 
     /// States that the gates apply only if the switch selects the call.

@@ -76,7 +76,7 @@ extension PropertyListValue {
     /// On Linux, an `NSNumber` with a whole value becomes an integer.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` for any other type, and for names
     ///   that are not strings.
-    public init(untyped value: Any) throws {
+    init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)
         } catch {

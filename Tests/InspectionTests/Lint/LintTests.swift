@@ -3,6 +3,7 @@
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeInspection

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 public import TurnpikeSupport
 
 /// One refresh, for which any number of calls may wait.

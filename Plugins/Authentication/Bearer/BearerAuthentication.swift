@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 public import TurnpikeSupport
 
 /// Sends a bearer token with each request (RFC 6750), and replaces a token that is refused.
@@ -12,19 +13,21 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// - The token goes only to its ``CredentialOrigins``. If a request already has the field
-///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
+/// - The token goes only to its ``/TurnpikeMiddleware/CredentialOrigins``. If a request already has
+///   the field `Authorization`, the gate does not change it, and does not handle a 401 to this
+///   request.
 /// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``).
 ///   After the refresh, each call sends its request once more. If another call has already replaced
 ///   the refused token, the gate only signs the request again. The gate returns a 401 with
 ///   `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) unchanged.
 /// - If a body cannot be sent twice, the gate returns the 401, and the next call refreshes the
 ///   token first.
-/// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.
+/// - The wait for a token counts toward the call's ``/TurnpikeMiddleware/Deadline``, and ends with
+///   the call.
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
-/// inside ``Redirect``, so that it sees each hop. Place it outside ``AttemptTimeout``, so that the
-/// wait for a token is not part of an attempt.
+/// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place it outside
+/// ``/TurnpikeMiddleware/AttemptTimeout``, so that the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope
