@@ -45,18 +45,13 @@ struct ConditionalTests {
             transport,
             Stack {
                 Mark("a")
-                When {
-                    $0.method == .post
-                } then: {
-                    Mark("b")
-                    When {
-                        $0.url.path() == "/deep"
-                    } then: {
-                        Mark("c")
-                        Mark("d")
-                    }
-                    Mark("e")
-                }
+                When(
+                    { $0.method == .post },
+                    then: [
+                        Mark("b"),
+                        .when({ $0.url.path() == "/deep" }, then: [Mark("c"), Mark("d")]),
+                        Mark("e"),
+                    ])
                 Mark("f")
             })
         #expect(try await marks(client.get("http://a.example/deep")) == "af")
@@ -90,14 +85,11 @@ struct ConditionalTests {
             transport,
             Stack {
                 Redirect()
-                Only(for: [Origin(scheme: "http", host: "a.example", port: 80)]) {
-                    SetHeaders(["X-Tenant": "blue"])
-                }
-                When {
-                    $0.headers["X-Tenant"] == nil
-                } then: {
-                    SetHeaders(["X-Guest": "yes"])
-                }
+                Only(
+                    for: [Origin(scheme: "http", host: "a.example", port: 80)],
+                    [.setHeaders(["X-Tenant": "blue"])])
+                When(
+                    { $0.headers["X-Tenant"] == nil }, then: [.setHeaders(["X-Guest": "yes"])])
             })
         _ = try await client.get(anywhere).response()
         let sent = transport.sent.map(\.request.headers)

@@ -183,7 +183,7 @@ struct CallWithoutTests {
 
     @Test("A name that no gate has fails the call, which names the gates that there are")
     func unknown() async throws {
-        let call = client(Deadline(), Group { retry }).get(anywhere)
+        let call = client(Deadline(), Group([retry])).get(anywhere)
         let error = await #expect(throws: ClientError.self) {
             try await call.without("retyr").response()
         }

@@ -2,7 +2,8 @@
 
 import Testing
 import TurnpikeCore
-import TurnpikeSerializers
+
+@testable import TurnpikeSerializers
 
 @Suite("Link")
 struct LinkTests {

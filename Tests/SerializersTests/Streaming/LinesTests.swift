@@ -82,8 +82,13 @@ struct LinesTests {
         let transport = ScriptedTransport({ _ in throw ClientError(.connection, "none") })
         let client = Client(transport: transport, stack: [], serializers: .standard)
         var lines = client.get(anywhere).lines().makeAsyncIterator()
-        await expectError(.connection) { try await lines.next() }
-        #expect(try await lines.next() == nil)
+        do {
+            _ = try await lines.next(isolation: #isolation)
+            Issue.record("the call had to fail")
+        } catch {
+            #expect((error as? ClientError)?.code == .connection)
+        }
+        #expect(try await lines.next(isolation: #isolation) == nil)
         #expect(transport.requests.count == 1)
     }
 
