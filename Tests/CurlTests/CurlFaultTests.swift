@@ -27,6 +27,12 @@ struct CurlFaultTests {
             #expect(code(92, text, .receiving) == .protocol)
             #expect(code(92, text, .receiving, hasLength: true) == .incomplete)
         }
+        let closing = "ngtcp2_conn_writev_stream returned error: ERR_CLOSING"
+        for number: Int32 in [55, 56] {
+            #expect(code(number, closing) == .protocol)
+            #expect(code(number, closing, .receiving, hasLength: true) == .incomplete)
+            #expect(code(number, closing, .connecting) == .connection)
+        }
         let fatal = "nghttp2_session_mem_recv() returned -103:Received bad connection preface"
         #expect(code(56, fatal) == .protocol)
         // The session was ended on this side.
@@ -40,6 +46,10 @@ struct CurlFaultTests {
             let text = "HTTP/2 stream 1 was not closed cleanly: \(name)"
             #expect(code(92, text) == .connection)
             #expect(code(92, text, .receiving) == .incomplete)
+        }
+        for text in ["HTTP/3 stream 0 reset by server", "ngtcp2_conn: ERR_DRAINING"] {
+            #expect(code(95, text) == .connection)
+            #expect(code(55, text, .receiving, hasLength: true) == .incomplete)
         }
     }
 

@@ -212,6 +212,10 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
         tpc_transfer_mark(this);
         return -1;
     }
+#if defined(SOCK_CLOEXEC)
+    // libcurl 8.19 and later add this flag, so the type would not be SOCK_STREAM.
+    address->socktype &= ~SOCK_CLOEXEC;
+#endif
     if (address->socktype == SOCK_DGRAM && ++this->request.handshakes > HANDSHAKES_LIMIT) return -1;
     if (allows(this, &address->addr)) return tpc_connection_open(this->loop, &this->shown, address);
     this->loop->has_refusal = library_of(this)->waits_after_refusal;
