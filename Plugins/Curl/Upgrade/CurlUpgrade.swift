@@ -255,9 +255,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: Events and actions
 
-    private func advance(
-        _ event: UpgradeStateMachine.Event, failing fault: (any Error)? = nil
-    ) {
+    private func advance(_ event: UpgradeStateMachine.Event, failing fault: (any Error)? = nil) {
         carryOut(state.withLock { handle(event, &$0, failing: fault) })
     }
 
@@ -297,12 +295,9 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    private static var isClosed: ClientError {
-        ClientError(
-            .connection, "the connection is closed", transfer: TransferState(.receiving))
-    }
-    private static var isBroken: ClientError {
-        ClientError(
-            .connection, "the connection was lost", transfer: TransferState(.receiving))
+    private static let isClosed = fault("the connection is closed")
+    private static let isBroken = fault("the connection was lost")
+    private static func fault(_ message: String) -> ClientError {
+        ClientError(.connection, message, transfer: TransferState(.receiving))
     }
 }

@@ -13,9 +13,7 @@ extension SocketCore {
     }
 
     // Sends a message of fragments. The closure returns the next fragment, or nil at the end.
-    func send(
-        _ opcode: Opcode, fragments next: () async throws -> Data?
-    ) async throws {
+    func send(_ opcode: Opcode, fragments next: () async throws -> Data?) async throws {
         try await messageTurn.run {
             var isFirst = true
             do {
