@@ -38,7 +38,7 @@ public final class WebSocket: Sendable {
         core.start()
     }
 
-    deinit { core.abandon() }
+    deinit { core.handle(.abandoned) }
 
     /// A message.
     public enum Message: Sendable, Hashable {
@@ -99,6 +99,13 @@ public final class WebSocket: Sendable {
             self.closeLimit = closeLimit
         }
     }
+
+    /// An executor on the thread that waits for the sockets, if the transport has one.
+    ///
+    /// A message that arrives wakes no other thread for a task on this executor. The executor suits
+    /// tasks that do little work (`withTaskExecutorPreference`), because a task that computes for
+    /// long, or blocks, delays all sockets of the client.
+    public var executor: (any TaskExecutor)? { core.connection.executor }
 
     // MARK: Sending
 
@@ -219,7 +226,7 @@ public final class WebSocket: Sendable {
             throw ClientError(.invalidRequest, "a frame cannot have close code \(code.rawValue)")
         }
         core.close(code, reason: reason)
-        try await core.waitForEnd()
+        try await core.end.value()
     }
 }
 
@@ -233,13 +240,8 @@ extension WebSocket {
 
         /// Returns the next message.
         public mutating func next() async throws -> Message? {
-            guard var fragment = try await socket.core.inbox.next() else { return nil }
-            var content = fragment.content
-            while !fragment.isLast {
-                guard let next = try await socket.core.inbox.next() else { return nil }
-                fragment = next
-                content += next.content
-            }
+            guard let fragment = try await socket.core.inbox.nextMessage() else { return nil }
+            let content = fragment.content
             socket.core.connection.report(messageOf: content.count, isSent: false)
             // The bytes were already checked when they arrived.
             return fragment.isText

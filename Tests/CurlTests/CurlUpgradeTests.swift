@@ -70,6 +70,51 @@ struct CurlUpgradeTests {
         try await fixture.server.wait { $0.open == 0 }
     }
 
+    @Test(
+        "A response whose frame is endless is too large",
+        arguments: [
+            "0\r\n" + String(repeating: "a: b\r\n", count: 200_000),
+            String(repeating: "1;\(String(repeating: "x", count: 10_000))\r\na\r\n", count: 110),
+        ])
+    func endlessFrame(content: String) async throws {
+        let fixture = try CurlFixture()
+        let head = "HTTP/1.1 503 x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        fixture.server.route("/", .raw(Data((head + content).utf8), closes: false))
+        await expectError(.tooLarge) { try await fixture.client.upgraded() }
+        try await fixture.server.wait { $0.open == 0 }
+    }
+
+    @Test("Tasks on the connection's executor run on the thread that waits, while it runs")
+    func executor() async throws {
+        let fixture = try CurlFixture()
+        fixture.server.route("/", TestAnswer.echoing())
+        let connection = try await fixture.client.upgraded()
+        let executor = try #require(connection.executor)
+        @Sendable func name() -> String? { Thread.current.name }
+        try await withTaskExecutorPreference(executor) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        #expect(name() == "turnpike.socket")
+                        for _ in 0..<10 { await Task.yield() }
+                        let echoes = try await fixture.client.upgraded().echoes()
+                        #expect(echoes)
+                        #expect(name() == "turnpike.socket")
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        let calls = try await withTaskExecutorPreference(executor) {
+            #expect(try await connection.echoes(String(repeating: "0123456789", count: 50_000)))
+            connection.close()
+            // The connection is gone, and soon its thread too; the task goes on elsewhere.
+            for _ in 0..<1000 { await Task.yield() }
+            return try await fixture.client.upgraded().echoes()
+        }
+        #expect(calls)
+    }
+
     @Test("Closing, letting go, cancelling and shutting down end the connection for the server")
     func ends() async throws {
         let fixture = try CurlFixture()

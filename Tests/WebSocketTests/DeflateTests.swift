@@ -90,6 +90,31 @@ struct DeflateTests {
         #expect(try inflate(inflater, parts) == Data("Hello".utf8))
     }
 
+    @Test("A message may end its stream often, and a piece takes no more memory than its content")
+    func manyStreams() async {
+        // Other tests take memory of their own.
+        await #expect(processExitsWith: .success) {
+            func pages() throws -> Int {
+                let text = try String(contentsOfFile: "/proc/self/statm", encoding: .ascii)
+                return try #require(Int(text.prefix { $0 != " " }))
+            }
+            let inflater = MessageInflater(DeflateAgreement(), maxMessageBytes: 1_000_000)
+            let hello: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+            let before = try pages()
+            inflater.add(Data(Array(repeating: hello, count: 4000).joined() + [0]), isLast: true)
+            var pieces: [Data] = []
+            var isLast = false
+            while !isLast, let next = try inflater.next() {
+                pieces.append(next.piece)
+                isLast = next.isLast
+            }
+            #expect(isLast && pieces.count >= 4000)
+            #expect(try pages() - before < 10_000)
+            let text = String(repeating: "Hello", count: 4000)
+            #expect(pieces.reduce(into: Data(), { $0 += $1 }) == Data(text.utf8))
+        }
+    }
+
     @Test("A bomb is refused at the limit, and broken content at once")
     func bombs() throws {
         let bomb = try MessageDeflater(DeflateAgreement())

@@ -97,10 +97,19 @@ struct HandshakeTests {
         "A wrong answer is refused, and its connection closed",
         arguments: [
             Refusal(testDescription: "another key", accept: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+            Refusal(
+                testDescription: "a second key",
+                headers: ["Sec-WebSocket-Accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="]),
             Refusal(testDescription: "another protocol", name: "h2c"),
             Refusal(
                 testDescription: "a protocol not offered", headers: ["Sec-WebSocket-Protocol": "x"]),
             Refusal(testDescription: "an extension", headers: ["Sec-WebSocket-Extensions": "x"]),
+            Refusal(
+                testDescription: "an extension in a second line",
+                headers: [
+                    "Sec-WebSocket-Extensions": "permessage-deflate",
+                    "sec-websocket-extensions": "x",
+                ]),
             Refusal(
                 testDescription: "a window of 8 bits",
                 headers: [

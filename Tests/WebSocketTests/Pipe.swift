@@ -61,6 +61,11 @@ final class Pipe: UpgradedChannel {
     /// How many bytes the other end has not read yet.
     var unread: Int { outgoing.state.withLock { $0.bytes.count } }
 
+    /// How many bytes of the other end were not read yet, and whether that end waits to write.
+    var arrived: (bytes: Int, waits: Bool) {
+        incoming.state.withLock { ($0.bytes.count, $0.waiters.contains { !$0.isSettled }) }
+    }
+
     var isClosed: Bool { outgoing.state.withLock { $0.hasEnded } }
 
     func read(upTo maxBytes: Int) async throws -> Data? {

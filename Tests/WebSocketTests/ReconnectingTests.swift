@@ -20,8 +20,8 @@ final class Log: Sendable {
 /// The fields of a right answer to a handshake.
 func accepting(_ request: Request, _ headers: HTTPHeaders = [:]) -> HTTPHeaders {
     var headers = headers
-    headers["Sec-WebSocket-Accept"] = Handshake.accept(
-        for: request.headers["Sec-WebSocket-Key"] ?? "")
+    headers.append(
+        "Sec-WebSocket-Accept", Handshake.accept(for: request.headers["Sec-WebSocket-Key"] ?? ""))
     return headers
 }
 

@@ -380,6 +380,59 @@ struct WebSocketTests {
         var messages = socket.messages.makeAsyncIterator()
         #expect(try await messages.next() == .text("here"))
     }
+
+    @Test("A reader that gives up within a message leaves the whole message to the next reader")
+    func readerWithinMessage() async throws {
+        let (socket, peer, _) = openSocket()
+        try await peer.send(RawFrame(0x01, "who"), RawFrame(0x89))
+        #expect(try await peer.next() == RawFrame(0x8A))
+        let waiting = Task {
+            var messages = socket.messages.makeAsyncIterator()
+            return try await messages.next()
+        }
+        try await until("a reader waits") { socket.core.inbox.hasReader }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        try await peer.send(RawFrame(0x80, "le"), RawFrame(0x81, "next"))
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("whole"))
+        #expect(try await messages.next() == .text("next"))
+    }
+
+    @Test("The messages of senders that give up do not pile up for a server that reads nothing")
+    func cancelledSenders() async throws {
+        let (socket, peer, pipe) = openSocket(highWater: 0)
+        func send(_ text: String) -> Task<Void, any Error> {
+            Task { try await socket.send(.text(text)) }
+        }
+        let first = send("first")
+        try await until("the first message waits") { pipe.arrived.waits }
+        let bytes = pipe.arrived.bytes
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        let second = send("second")
+        try await until("the second message waits") { pipe.arrived.waits }
+        #expect(pipe.arrived.bytes == bytes)
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        async let third: Void = socket.send(.text("third"))
+        #expect(try await peer.next() == RawFrame(0x81, "first"))
+        #expect(try await peer.next() == RawFrame(0x81, "third"))
+        try await third
+    }
+
+    @Test("Pings of a server that reads no pongs take no memory, and messages still arrive")
+    func pingFlood() async throws {
+        let (socket, peer, pipe) = openSocket(highWater: 0)
+        let ping = RawFrame(0x89, Data(count: 125)).bytes
+        for _ in 0..<50 {
+            try await peer.channel.write((0..<100).reduce(Data()) { bytes, _ in bytes + ping })
+        }
+        try await peer.send(RawFrame(0x81, "after"))
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("after"))
+        #expect(pipe.arrived.bytes > 0 && pipe.arrived.bytes <= 64 * (6 + 125))
+    }
 }
 
 /// The elements as an asynchronous sequence.

@@ -88,23 +88,26 @@ static void tell_if_ended(tpc_loop *loop, int descriptor) {
 // MARK: What is polled: libcurl's interest in each descriptor, without the temporarily muted parts.
 
 #if defined(__linux__)
-static void set_interest(tpc_poller *this, int descriptor, int former, int mask) {
+bool tpc_loop_poll_descriptor(tpc_loop *loop, int descriptor, int former, int mask) {
     struct epoll_event event = {
         .events = (mask & CURL_POLL_IN ? EPOLLIN : 0) | (mask & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = descriptor};
     int operation = mask == 0 ? EPOLL_CTL_DEL : former == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(this->descriptor, operation, descriptor, &event) == 0) return;
-    if (errno == EEXIST) epoll_ctl(this->descriptor, EPOLL_CTL_MOD, descriptor, &event);
-    if (errno == ENOENT && mask) epoll_ctl(this->descriptor, EPOLL_CTL_ADD, descriptor, &event);
+    int poller = loop->poller.descriptor;
+    return epoll_ctl(poller, operation, descriptor, &event) == 0
+        || (errno == EEXIST && epoll_ctl(poller, EPOLL_CTL_MOD, descriptor, &event) == 0)
+        || (errno == ENOENT && mask && epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0);
 }
 #else
-static void set_interest(tpc_poller *this, int descriptor, int former, int mask) {
+bool tpc_loop_poll_descriptor(tpc_loop *loop, int descriptor, int former, int mask) {
+    bool polls = true;
     static const struct { int mask, filter; } sides[] = {{CURL_POLL_IN, EVFILT_READ}, {CURL_POLL_OUT, EVFILT_WRITE}};
     for (int index = 0; index < 2; index++) {
         if (!((former ^ mask) & sides[index].mask)) continue;
         struct kevent change;
         EV_SET(&change, descriptor, sides[index].filter, mask & sides[index].mask ? EV_ADD : EV_DELETE, 0, 0, NULL);
-        kevent(this->descriptor, &change, 1, NULL, 0, NULL);
+        polls &= kevent(loop->poller.descriptor, &change, 1, NULL, 0, NULL) == 0;
     }
+    return polls;
 }
 #endif
 
@@ -133,7 +136,7 @@ static void set_wanted(tpc_loop *loop, interest_t *interest, int mask) {
 
 static void poll_interest(tpc_loop *loop, int descriptor, interest_t *interest, int mask) {
     if (mask == interest->polled) return;
-    set_interest(&loop->poller, descriptor, interest->polled, mask);
+    tpc_loop_poll_descriptor(loop, descriptor, interest->polled, mask);
     interest->polled = (unsigned char)mask;
 }
 

@@ -3,36 +3,13 @@
 // A connection that libcurl opens, and another protocol then uses. Uses library.c.
 
 #include "engine.h"
-#include <errno.h>
 #include <sys/socket.h>
-
-#if defined(__linux__)
-#include <sys/epoll.h>
-#else
-#include <sys/event.h>
-#endif
 
 enum { CURLOPT_HTTPPROXYTUNNEL = 61, CURLOPT_CONNECT_ONLY = 141, CURLINFO_ACTIVESOCKET = 0x50002C, CURLE_AGAIN = 81 };
 
 static CURL *easy_of(tpc_transfer *transfer) { return whole(transfer)->easy; }
 
 int tpc_loop_descriptor(const tpc_loop *loop) { return loop->poller.descriptor; }
-
-bool tpc_loop_wait_once(tpc_loop *loop, int descriptor, int sides) {
-    int poller = loop->poller.descriptor;
-#if defined(__linux__)
-    unsigned flags = EPOLLONESHOT | (sides & 1 ? EPOLLIN : 0) | (sides & 2 ? EPOLLOUT : 0);
-    struct epoll_event event = {.events = flags, .data.fd = descriptor};
-    return epoll_ctl(poller, EPOLL_CTL_MOD, descriptor, &event) == 0
-        || (errno == ENOENT && epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0);
-#else
-    struct kevent changes[2];
-    int count = 0;
-    if (sides & 1) EV_SET(&changes[count++], descriptor, EVFILT_READ, EV_ADD | EV_ONESHOT, 0, 0, NULL);
-    if (sides & 2) EV_SET(&changes[count++], descriptor, EVFILT_WRITE, EV_ADD | EV_ONESHOT, 0, 0, NULL);
-    return kevent(poller, changes, count, NULL, 0, NULL) == 0;
-#endif
-}
 
 int tpc_loop_found(const tpc_loop *loop, int index, int *sides) {
     if (index >= loop->event_count) return -1;

@@ -47,13 +47,13 @@ import TurnpikeCore
     }
 
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
-    func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
-        unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
+    func poll(_ descriptor: Int32, for sides: Int32, insteadOf former: Int32) -> Bool {
+        unsafe tpc_loop_poll_descriptor(pointer, descriptor, former, sides)
     }
-    func found(_ index: Int) -> (descriptor: Int32, canRead: Bool, canWrite: Bool)? {
+    func found(_ index: Int) -> (descriptor: Int32, sides: Int32)? {
         var sides: Int32 = 0
         let descriptor = unsafe tpc_loop_found(pointer, Int32(index), &sides)
-        return descriptor < 0 ? nil : (descriptor, sides & 1 != 0, sides & 2 != 0)
+        return descriptor < 0 ? nil : (descriptor, sides)
     }
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }

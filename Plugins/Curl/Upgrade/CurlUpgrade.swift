@@ -7,46 +7,31 @@ import TurnpikeSupport
 /// A connection that libcurl opens for another protocol.
 ///
 /// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. If they
-/// must wait, the thread of ``UpgradeLoop`` wakes them once when the socket is ready. That thread
-/// also sends the bytes that are left.
+/// must wait, the thread of ``UpgradeLoop`` wakes them when the socket is ready. That thread also
+/// sends the bytes that are left.
 final class CurlUpgrade: UpgradedChannel {
     private struct State {
         var life: UpgradeStateMachine
         var link: UpgradeLink?
+        var socket: Int32 = -1
+        // What the loop polls the socket for. For reading it goes on until there is no reader, so
+        // that a reader that comes back in time costs no system call.
+        var polled: Int32 = 0
+        // Whether the last read took everything that had arrived.
+        var isDrained = false
         // Bytes that arrived after the head, or before a failure.
         var early = Data()
         var queue: [UpgradeLink.Chunk] = []
         var queued = 0
+        var reader: OneShot<Void>?
         var writers: [OneShot<Void>] = []
         var fault: (any Error)?
-    }
 
-    // What to do when the socket is ready. These waits have their own lock, so that the thread of
-    // the loop need not wait for a thread that sends.
-    private struct Waits {
-        var reader: OneShot<Void>?
-        var sends = false
-        var socket: Int32 = -1
-        // nil until the connection was added.
-        var poller: CurlLoop?
-
-        // Ends all waits, before another connection may have the number of the socket.
-        mutating func end() -> OneShot<Void>? {
-            (poller, sends) = (nil, false)
-            return reader.take()
+        mutating func takeWriters() -> [OneShot<Void>] {
+            guard queued <= CurlUpgrade.highWater else { return [] }
+            defer { writers = [] }
+            return writers
         }
-
-        // Returns false if the system cannot wait for the socket.
-        func begin() -> Bool {
-            guard reader != nil || sends else { return true }
-            return poller?.waitOnce(for: socket, toRead: reader != nil, toWrite: sends) ?? false
-        }
-    }
-
-    private enum Reading {
-        case bytes(Data?)
-        case later(OneShot<Void>)
-        case failed(any Error)
     }
 
     private struct FollowUp {
@@ -59,6 +44,8 @@ final class CurlUpgrade: UpgradedChannel {
     }
 
     private static let highWater = 65_536
+    private static let reading: Int32 = 1
+    private static let writing: Int32 = 2
 
     let destination: Destination?
     private let transfer: CurlTransfer
@@ -67,7 +54,6 @@ final class CurlUpgrade: UpgradedChannel {
     private let connectDue: Int64
     private let connected = OneShot<CurlTimes>()
     private let state: Mutex<State>
-    private let waits = Mutex(Waits())
 
     init(_ transfer: CurlTransfer, in upgrades: UpgradeLoop) {
         self.transfer = transfer
@@ -79,9 +65,10 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: From any thread
 
+    var executor: (any TaskExecutor)? { upgrades }
+
     func connect() async throws -> CurlTimes {
-        let poller = try upgrades.add(self)
-        waits.withLock { $0.poller = poller }
+        try upgrades.add(self)
         // The connection may have been closed before it was added to `upgrades`.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self, -1) }
         return try await connected.value { [self] in close() }
@@ -92,14 +79,13 @@ final class CurlUpgrade: UpgradedChannel {
 
     func read(upTo maxBytes: Int) async throws -> Data? {
         while true {
-            let (reading, followUp) = state.withLock { tryRead(&$0, upTo: max(1, maxBytes)) }
-            carryOut(followUp)
-            switch reading {
-            case .bytes(let bytes): return bytes
-            case .failed(let fault): throw fault
-            case .later(let moment):
-                try await moment.value { moment.settle(.failure(CancellationError())) }
+            let moment = OneShot<Void>()
+            let (result, followUp) = state.withLock {
+                tryRead(&$0, upTo: min(max(1, maxBytes), Self.highWater), or: moment)
             }
+            carryOut(followUp)
+            if let result { return try result.get() }
+            try await moment.value { moment.settle(.failure(CancellationError())) }
         }
     }
 
@@ -174,8 +160,10 @@ final class CurlUpgrade: UpgradedChannel {
             // The first step, because a thread that closes this connection removes it from
             // `upgrades`.
             upgrades.didOpen(self, socket)
-            waits.withLock { $0.socket = socket }
-            let actions = state.withLock { $0.life.handle(.connected) }
+            let actions = state.withLock { state in
+                state.socket = socket
+                return state.life.handle(.connected)
+            }
             if actions.contains(.open) { connected.settle(.success(times)) }
         } catch {
             end(failing: error)
@@ -188,21 +176,16 @@ final class CurlUpgrade: UpgradedChannel {
         end(failing: CurlFault.noConnection(to: target, hadPlace: hadPlace))
     }
 
-    func goOn(canRead: Bool, canWrite: Bool) {
-        let (reader, sends, waits) = waits.withLock { waits in
-            let before = waits
-            if canRead { waits.reader = nil }
-            if canWrite { waits.sends = false }
-            return (canRead ? before.reader : nil, canWrite && before.sends, waits.begin())
-        }
-        reader?.settle(.success(()))
-        if !waits { return end(failing: Self.isBroken) }
-        guard sends else { return }
+    func goOn(_ sides: Int32) {
         let followUp = state.withLock { state in
-            var followUp = send(&state)
-            if state.queued <= Self.highWater {
-                followUp.ready += state.writers
-                state.writers = []
+            if state.link == nil { return FollowUp() }
+            var followUp = FollowUp()
+            if sides & Self.writing & state.polled != 0 { followUp = send(&state) }
+            guard sides & Self.reading != 0, state.link != nil else { return followUp }
+            if let reader = state.reader.take() {
+                followUp.ready.append(reader)
+            } else {
+                poll(state.polled & ~Self.reading, &state)
             }
             return followUp
         }
@@ -211,38 +194,45 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: Under the lock
 
-    private func tryRead(_ state: inout State, upTo maxBytes: Int) -> (Reading, FollowUp) {
+    // Returns nil if the reader must wait.
+    private func tryRead(
+        _ state: inout State, upTo room: Int, or moment: OneShot<Void>
+    ) -> (Result<Data?, any Error>?, FollowUp) {
         if !state.early.isEmpty {
-            defer { state.early = Data(state.early.dropFirst(maxBytes)) }
-            return (.bytes(Data(state.early.prefix(maxBytes))), FollowUp())
+            defer { state.early = Data(state.early.dropFirst(room)) }
+            return (.success(Data(state.early.prefix(room))), FollowUp())
         }
         guard let link = state.link, state.life.state != .connecting else {
-            return (.failed(state.fault ?? Self.isClosed), FollowUp())
+            return (.failure(state.fault ?? Self.isClosed), FollowUp())
         }
-        switch link.read(upTo: min(maxBytes, Self.highWater)) {
-        case .moved(let bytes): return (.bytes(bytes.isEmpty ? nil : bytes), FollowUp())
-        case .failed:
-            return (.failed(Self.isBroken), handle(.ended, &state, failing: Self.isBroken))
+        switch state.isDrained ? .later : link.read(upTo: room) {
+        case .moved(let bytes):
+            // TLS may hold bytes that the socket no longer has.
+            state.isDrained = bytes.count < room && !transfer.request.isSecure
+            return (.success(bytes.isEmpty ? nil : bytes), FollowUp())
+        case .failed: return (.failure(Self.isBroken), fail(&state))
         case .later:
-            let moment = OneShot<Void>()
-            return (.later(moment), wait(&state) { $0.reader = moment })
+            state.reader = moment
+            state.isDrained = false
+            return (nil, poll(state.polled | Self.reading, &state) ? FollowUp() : fail(&state))
         }
     }
 
-    // Lets the thread of the loop continue when the socket is ready.
-    private func wait(_ state: inout State, _ change: (inout Waits) -> Void) -> FollowUp {
-        let waits = waits.withLock { waits in
-            change(&waits)
-            return waits.begin()
-        }
-        return waits ? FollowUp() : handle(.ended, &state, failing: Self.isBroken)
+    // Polls the socket, which must be open. Returns false if the system cannot poll it.
+    @discardableResult
+    private func poll(_ sides: Int32, _ state: inout State) -> Bool {
+        let former = state.polled
+        state.polled = sides
+        return sides == former || upgrades.poll(state.socket, for: sides, insteadOf: former)
     }
 
     // Sends as many bytes as the connection takes now.
     private func send(_ state: inout State) -> FollowUp {
         while let chunk = state.queue.first, let link = state.link {
             switch link.send(chunk) {
-            case .later: return wait(&state) { $0.sends = true }
+            case .later:
+                let polls = poll(state.polled | Self.writing, &state)
+                return polls ? FollowUp(ready: state.takeWriters()) : fail(&state)
             case .failed:
                 // The peer may have sent a reason.
                 while state.early.count < Self.highWater,
@@ -250,20 +240,22 @@ final class CurlUpgrade: UpgradedChannel {
                 {
                     state.early += bytes
                 }
-                return handle(.ended, &state, failing: Self.isBroken)
+                return fail(&state)
             case .moved(let count):
                 state.queued -= count
                 if chunk.isSent { state.queue.removeFirst() }
             }
         }
-        return handle(.allSent, &state)
+        let writers = state.takeWriters()
+        var followUp = handle(.allSent, &state)
+        followUp.ready += writers
+        if state.link != nil { poll(state.polled & ~Self.writing, &state) }
+        return followUp
     }
 
     // MARK: Events and actions
 
-    private func advance(
-        _ event: UpgradeStateMachine.Event, failing fault: (any Error)? = nil
-    ) {
+    private func advance(_ event: UpgradeStateMachine.Event, failing fault: (any Error)? = nil) {
         carryOut(state.withLock { handle(event, &$0, failing: fault) })
     }
 
@@ -275,13 +267,17 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.notify) {
             followUp.fault = fault
             // The reader notices the end when it tries again.
-            followUp.ready = [waits.withLock { $0.end() }].compactMap(\.self)
+            followUp.ready = [state.reader.take()].compactMap(\.self)
             followUp.failed = state.writers
             (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])
             if fault == nil { state.early = Data() }
         }
         if followUp.actions.contains(.free) { followUp.link = state.link.take() }
         return followUp
+    }
+
+    private func fail(_ state: inout State) -> FollowUp {
+        handle(.ended, &state, failing: Self.isBroken)
     }
 
     private func carryOut(_ followUp: FollowUp) {
@@ -295,16 +291,13 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.wake) { upgrades.wake() }
         followUp.link?.free()
         if followUp.actions.contains(.leave) {
-            upgrades.remove(self, waits.withLock { $0.socket })
+            upgrades.remove(self, state.withLock { $0.socket })
         }
     }
 
-    private static var isClosed: ClientError {
-        ClientError(
-            .connection, "the connection is closed", transfer: TransferState(.receiving))
-    }
-    private static var isBroken: ClientError {
-        ClientError(
-            .connection, "the connection was lost", transfer: TransferState(.receiving))
+    private static let isClosed = fault("the connection is closed")
+    private static let isBroken = fault("the connection was lost")
+    private static func fault(_ message: String) -> ClientError {
+        ClientError(.connection, message, transfer: TransferState(.receiving))
     }
 }

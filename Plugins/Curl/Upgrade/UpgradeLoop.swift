@@ -11,40 +11,41 @@ import TurnpikeSupport
 /// space. So this class counts them, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // The connections with a place: all, the connecting ones, and the connected ones by socket.
-        var connections: [ObjectIdentifier: CurlUpgrade] = [:]
-        var opening: [ObjectIdentifier: CurlUpgrade] = [:]
-        var sockets: [Int32: CurlUpgrade] = [:]
-        var hosts: [Destination?: Int] = [:]
-        // The connections that wait for a place, in order.
+        // The connections that wait for a place, in order; those that connect; and the connected
+        // ones by socket.
         var waiting: [CurlUpgrade] = []
+        var opening: [CurlUpgrade] = []
+        var sockets: [Int32: CurlUpgrade] = [:]
+        // How many connections have a place.
+        var hosts: [Destination?: Int] = [:]
         // Waits for wake-ups and for the sockets; nil before the first connection.
         var poller: CurlLoop?
+        // The tasks that continue on the thread.
+        var jobs: [UnownedJob] = []
         var isRunning = false
         var isClosed = false
 
-        var all: [CurlUpgrade] { connections.values + waiting }
-
         /// Gives the free places to waiting connections, and returns these connections.
         mutating func admit(upTo limit: Int, perHost hostLimit: Int) -> [CurlUpgrade] {
-            var admitted: [CurlUpgrade] = []
+            var (admitted, count) = ([CurlUpgrade](), hosts.values.reduce(0, +))
             waiting.removeAll { connection in
-                let count = hosts[connection.destination, default: 0]
-                guard connections.count < limit, count < hostLimit else { return false }
-                connections[ObjectIdentifier(connection)] = connection
-                opening[ObjectIdentifier(connection)] = connection
-                hosts[connection.destination] = count + 1
+                let hostCount = hosts[connection.destination, default: 0]
+                guard count < limit, hostCount < hostLimit else { return false }
+                hosts[connection.destination] = hostCount + 1
+                count += 1
                 admitted.append(connection)
                 return true
             }
+            opening += admitted
             return admitted
         }
 
         mutating func remove(_ connection: CurlUpgrade, _ socket: Int32) {
-            guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
-                return waiting.removeAll { $0 === connection }
+            if let index = waiting.firstIndex(where: { $0 === connection }) {
+                waiting.remove(at: index)
+                return
             }
-            opening[ObjectIdentifier(connection)] = nil
+            opening.removeAll { $0 === connection }
             // Another connection may have the number of its socket by now.
             if sockets[socket] === connection { sockets[socket] = nil }
             let count = hosts[connection.destination, default: 1] - 1
@@ -70,23 +71,22 @@ final class UpgradeLoop: Sendable {
     // The thread and the connections keep this object alive.
     deinit { state.withLock { $0.poller?.free() } }
 
-    // Adds a connection, which begins when there is a place for it. Returns the poller for its
-    // socket; the poller is valid as long as this object.
-    func add(_ connection: CurlUpgrade) throws -> CurlLoop {
-        let (poller, mustStart) = try state.withLock { state in
+    // Adds a connection, which begins when there is a place for it.
+    func add(_ connection: CurlUpgrade) throws {
+        let mustStart = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
-            let poller = try state.poller ?? CurlLoop(options.limits, options.library)
-            state.poller = poller
+            var limits = options.limits
+            // A message may come at any time, so polls without sleeping would rarely find one.
+            limits.busy_polling = 0
+            state.poller = try state.poller ?? CurlLoop(limits, options.library)
             state.waiting.append(connection)
             defer { state.isRunning = true }
-            return (poller, !state.isRunning)
+            return !state.isRunning
         }
-        guard mustStart else {
-            wake()
-            return poller
-        }
+        if !mustStart { return wake() }
         do {
-            try CurlLoop.startThread(stack: 1 << 20) { self.run() }
+            // The stack has the system's default size, because tasks may run on the thread.
+            try CurlLoop.startThread(stack: 8 << 20) { self.run() }
         } catch {
             state.withLock { state in
                 // The connection has no socket yet.
@@ -95,15 +95,19 @@ final class UpgradeLoop: Sendable {
             }
             throw error
         }
-        return poller
     }
 
     /// From now on, a connection may ask this object to wait for its socket.
     func didOpen(_ connection: CurlUpgrade, _ socket: Int32) {
         state.withLock { state in
-            state.opening[ObjectIdentifier(connection)] = nil
+            state.opening.removeAll { $0 === connection }
             state.sockets[socket] = connection
         }
+    }
+
+    // Polls the open socket of a connection. Returns false if the system cannot poll it.
+    func poll(_ socket: Int32, for sides: Int32, insteadOf former: Int32) -> Bool {
+        state.withLock { $0.poller }?.poll(socket, for: sides, insteadOf: former) ?? false
     }
 
     func remove(_ connection: CurlUpgrade, _ socket: Int32) {
@@ -120,7 +124,7 @@ final class UpgradeLoop: Sendable {
     func shutdown() async {
         let (connections, isRunning) = state.withLock { state in
             state.isClosed = true
-            return (state.all, state.isRunning)
+            return (state.waiting + state.opening + state.sockets.values, state.isRunning)
         }
         for connection in connections { connection.end(failing: Self.isShutDown) }
         if isRunning { try? await over.value() }
@@ -131,37 +135,60 @@ final class UpgradeLoop: Sendable {
     }
 
     private func run() {
-        while let (poller, opening) = next() {
-            var due = Int64.max
+        // Callers on this thread do not poll for their responses (`tpc_loop_poll`).
+        state.withLock { $0.poller }?.enter(name: "turnpike.socket")
+        var jobs: [UnownedJob] = []
+        while let (poller, opening, isBusy) = next(after: &jobs) {
+            var due = isBusy ? 0 : Int64.max
             for connection in opening {
                 let wait = connection.wait
                 due = min(due, wait.due)
-                if wait.descriptor >= 0 { _ = poller.waitOnce(for: wait.descriptor, toRead: true) }
+                if wait.descriptor >= 0 { _ = poller.poll(wait.descriptor, for: 1, insteadOf: 0) }
             }
             poller.wait(CurlLoop.timeout(until: due))
             needsWake.store(false, ordering: .releasing)
             for connection in opening { connection.goOnOpening() }
             var index = 0
             while let found = poller.found(index) {
-                let connection = state.withLock { $0.sockets[found.descriptor] }
-                connection?.goOn(canRead: found.canRead, canWrite: found.canWrite)
+                state.withLock { $0.sockets[found.descriptor] }?.goOn(found.sides)
                 index += 1
             }
         }
         if state.withLock({ $0.isClosed }) { over.settle(.success(())) }
     }
 
-    // Returns nil at the end of the thread.
-    private func next() -> (CurlLoop, [CurlUpgrade])? {
+    // Runs the jobs. Returns the connections to check, and whether there are more jobs; nil at the
+    // end of the thread.
+    private func next(after jobs: inout [UnownedJob]) -> (CurlLoop, [CurlUpgrade], isBusy: Bool)? {
+        // The job of a reader adds the job of the task that waits for the reader's message.
+        for _ in 0..<2 {
+            state.withLock { swap(&$0.jobs, &jobs) }
+            for job in jobs { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+            jobs.removeAll(keepingCapacity: true)
+        }
         _ = needsWake.exchange(true, ordering: .acquiringAndReleasing)
-        let (admitted, poller, opening, isEmpty) = state.withLock { state in
+        let (admitted, next) = state.withLock { state in
             let admitted = state.admit(upTo: limit, perHost: hostLimit)
-            let isEmpty = state.connections.isEmpty && state.waiting.isEmpty
-            if isEmpty { state.isRunning = false }
-            return (admitted, state.poller, state.opening.values + state.waiting, isEmpty)
+            let opening = state.opening + state.waiting
+            state.isRunning = !state.hosts.isEmpty || !opening.isEmpty || !state.jobs.isEmpty
+            return (admitted, state.isRunning ? (state.poller, opening, !state.jobs.isEmpty) : nil)
         }
         for connection in admitted { connection.begin() }
-        guard let poller, !isEmpty else { return nil }
-        return (poller, opening)
+        guard let next, let poller = next.0 else { return nil }
+        return (poller, next.1, next.2)
+    }
+}
+
+extension UpgradeLoop: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // The job may run on the thread, and release the transport, before this method returns.
+        let own = unsafe Unmanaged.passRetained(self)
+        defer { unsafe own.release() }
+        let isRunning = state.withLock { state in
+            if state.isRunning { state.jobs.append(job) }
+            return state.isRunning
+        }
+        if isRunning { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 }

@@ -45,13 +45,14 @@ struct FrameReader {
         let isCompressed: Bool
     }
 
-    private enum State {
-        case head
-        case content(left: Int, isFinal: Bool)
-        case control(Opcode, left: Int)
+    private struct Frame {
+        let opcode: Opcode
+        let isFinal: Bool
+        var left: Int
     }
 
-    private var state = State.head
+    // The frame whose head is complete; nil within a head.
+    private var frame: Frame?
     // The bytes that have arrived of an incomplete head or control frame.
     private var kept: [UInt8] = []
     private var input = Data()
@@ -73,33 +74,18 @@ struct FrameReader {
     /// Returns the next event, or nil if more bytes are needed.
     mutating func next() throws(Violation) -> Event? {
         while true {
-            switch state {
-            case .head:
+            guard var frame = self.frame else {
                 guard hasInput() else { return nil }
                 kept.append(input[position])
                 position += 1
-                try readHead()
-                if case .content(0, let isFinal) = state, let event = content(Data(), isFinal) {
-                    return event
-                }
-            case .content(let left, let isFinal):
-                guard hasInput() else { return nil }
-                let part = take(left)
-                state = .content(left: left - part.count, isFinal: isFinal)
-                if let event = content(part, isFinal) { return event }
-            case .control(let opcode, let left):
-                if left > 0 {
-                    guard hasInput() else { return nil }
-                    let part = take(left)
-                    kept += part
-                    state = .control(opcode, left: left - part.count)
-                    continue
-                }
-                let content = Data(kept)
-                kept = []
-                state = .head
-                return try event(opcode, content)
+                self.frame = try readHead()
+                continue
             }
+            guard frame.left == 0 || hasInput() else { return nil }
+            let part = take(frame.left)
+            frame.left -= part.count
+            self.frame = frame.left == 0 ? nil : frame
+            if let event = try event(part, of: frame) { return event }
         }
     }
 
@@ -115,37 +101,44 @@ struct FrameReader {
         return input.subdata(in: start..<position)
     }
 
-    private mutating func content(_ part: Data, _ isFinal: Bool) -> Event? {
-        guard let message, case .content(let left, _) = state else { return nil }
-        let isLast = left == 0 && isFinal
-        if left == 0 { state = .head }
+    private mutating func event(_ part: Data, of frame: Frame) throws(Violation) -> Event? {
+        if frame.opcode.isControl {
+            kept += part
+            if frame.left > 0 { return nil }
+            let content = Data(kept)
+            kept = []
+            switch frame.opcode {
+            case .ping: return .ping(content)
+            case .pong: return .pong(content)
+            default: return try Self.close(content)
+            }
+        }
+        guard let message else { return nil }
+        let isLast = frame.left == 0 && frame.isFinal
         if isLast { self.message = nil }
         return part.isEmpty && !isLast ? nil : .content(part, message, isLast: isLast)
     }
 
     // MARK: Heads
 
-    private mutating func readHead() throws(Violation) {
-        guard kept.count >= 2 else { return try checkFirstByte() }
+    // Returns nil if the head is not complete.
+    private mutating func readHead() throws(Violation) -> Frame? {
+        let opcode = try checkedOpcode()
+        guard kept.count >= 2 else { return nil }
         if kept.count == 2 { try checkSecondByte() }
         let short = Int(kept[1] & 0x7F)
         let size = short < 126 ? 2 : short == 126 ? 4 : 10
-        guard kept.count == size else { return }
+        guard kept.count == size else { return nil }
         let length = size == 2 ? UInt64(short) : kept[2...].reduce(0) { $0 << 8 | UInt64($1) }
-        if length >> 63 != 0 {
-            throw Violation(.protocolError, "the peer sent a frame of 2^63 bytes or more")
-        }
+        if length >> 63 != 0 { throw Self.violation("sent a frame of 2^63 bytes or more") }
         if size == 4 && length < 126 || size == 10 && length < 65_536 {
-            throw Violation(.protocolError, "the peer wrote a length in more bytes than necessary")
+            throw Self.violation("wrote a length in more bytes than necessary")
         }
-        guard let opcode = Opcode(rawValue: kept[0] & 0x0F) else { return }
         let isFinal = kept[0] & 0x80 != 0
         let isCompressed = kept[0] & 0x40 != 0
         kept.removeAll(keepingCapacity: true)
-        if opcode.isControl {
-            state = .control(opcode, left: Int(length))
-            return
-        }
+        let frame = Frame(opcode: opcode, isFinal: isFinal, left: Int(length))
+        if opcode.isControl { return frame }
         if opcode != .continuation {
             message = Message(isText: opcode == .text, isCompressed: isCompressed)
             messageBytes = 0
@@ -158,57 +151,47 @@ struct FrameReader {
                 .messageTooBig, "the peer sent a message of more than \(maxMessageBytes) bytes")
         }
         messageBytes += Int(size64)
-        state = .content(left: Int(length), isFinal: isFinal)
+        return frame
     }
 
-    private func checkFirstByte() throws(Violation) {
+    private func checkedOpcode() throws(Violation) -> Opcode {
         let first = kept[0]
         guard let opcode = Opcode(rawValue: first & 0x0F) else {
-            throw Violation(.protocolError, "the peer sent the reserved opcode \(first & 0x0F)")
+            throw Self.violation("sent the reserved opcode \(first & 0x0F)")
         }
-        let mayBeCompressed = mayBeCompressed && (opcode == .text || opcode == .binary)
-        if first & (mayBeCompressed ? 0x30 : 0x70) != 0 {
-            throw Violation(.protocolError, "the peer set a reserved bit that was not agreed on")
+        let isFirst = opcode == .text || opcode == .binary
+        if first & (mayBeCompressed && isFirst ? 0x30 : 0x70) != 0 {
+            throw Self.violation("set a reserved bit that was not agreed on")
         }
         if opcode.isControl, first & 0x80 == 0 {
-            throw Violation(.protocolError, "the peer sent a control frame in fragments")
+            throw Self.violation("sent a control frame in fragments")
         }
         if opcode == .continuation, message == nil {
-            throw Violation(.protocolError, "the peer continued a message that it had not begun")
+            throw Self.violation("continued a message that it had not begun")
         }
-        if opcode == .text || opcode == .binary, message != nil {
-            throw Violation(.protocolError, "the peer began a message within another")
-        }
+        if isFirst, message != nil { throw Self.violation("began a message within another") }
+        return opcode
     }
 
     private func checkSecondByte() throws(Violation) {
-        if kept[1] & 0x80 != 0 {
-            throw Violation(.protocolError, "the peer masked a frame, as only clients may")
-        }
+        if kept[1] & 0x80 != 0 { throw Self.violation("masked a frame, as only clients may") }
         if kept[0] & 0x08 != 0, kept[1] > 125 {
-            throw Violation(.protocolError, "the peer sent a control frame of more than 125 bytes")
+            throw Self.violation("sent a control frame of more than 125 bytes")
         }
     }
 
-    // MARK: Control frames
-
-    private func event(_ opcode: Opcode, _ content: Data) throws(Violation) -> Event {
-        switch opcode {
-        case .ping: return .ping(content)
-        case .pong: return .pong(content)
-        default: return try Self.close(content)
-        }
+    private static func violation(_ deed: String) -> Violation {
+        Violation(.protocolError, "the peer \(deed)")
     }
 
     private static func close(_ content: Data) throws(Violation) -> Event {
         if content.isEmpty { return .close(nil, reason: "") }
         guard content.count >= 2 else {
-            throw Violation(.protocolError, "the peer sent a close code of one byte")
+            throw violation("sent a close code of one byte")
         }
         let code = WebSocket.CloseCode(rawValue: UInt16(content[0]) << 8 | UInt16(content[1]))
         guard code.mayBeSent else {
-            throw Violation(
-                .protocolError, "the peer sent the forbidden close code \(code.rawValue)")
+            throw violation("sent the forbidden close code \(code.rawValue)")
         }
         guard let reason = String(validating: content.dropFirst(2), as: UTF8.self) else {
             throw Violation(.invalidContent, "the peer sent a close reason that is not UTF-8")

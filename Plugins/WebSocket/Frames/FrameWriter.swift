@@ -6,16 +6,8 @@ import TurnpikeSupport
 enum FrameWriter {
     /// Returns a frame, masked with four random bytes of the system (RFC 6455 §5.3).
     static func frame(
-        _ opcode: Opcode, _ content: Data, isFinal: Bool = true, isCompressed: Bool = false
-    ) -> Data {
-        var generator = SystemRandomNumberGenerator()
-        return frame(
-            opcode, content, isFinal: isFinal, isCompressed: isCompressed,
-            mask: UInt32(truncatingIfNeeded: generator.next()))
-    }
-
-    static func frame(
-        _ opcode: Opcode, _ content: Data, isFinal: Bool, isCompressed: Bool, mask: UInt32
+        _ opcode: Opcode, _ content: Data, isFinal: Bool = true, isCompressed: Bool = false,
+        mask: UInt32 = .random(in: .min ... .max)
     ) -> Data {
         let count = content.count
         let lengthBytes = count < 126 ? 0 : count < 65_536 ? 2 : 8

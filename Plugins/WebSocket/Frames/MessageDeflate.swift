@@ -89,13 +89,16 @@ final class MessageInflater {
         self.inflater = inflater
         // If there is one byte beyond the limit, the message is too large, and decompression stops.
         let bound = min(maxMessageBytes, max(Self.ratio * encodedBytes, Self.freeBytes))
-        var output = Data(count: min(Self.pieceBytes, bound - messageBytes + 1))
-        let step = try unsafe input.withUnsafeBytes { input in
-            try unsafe output.withUnsafeMutableBytes {
-                try unsafe inflater.inflate(input, into: $0)
+        let room = min(Self.pieceBytes, bound - messageBytes + 1)
+        let (step, piece) = try unsafe withUnsafeTemporaryAllocation(
+            byteCount: room, alignment: 1
+        ) { output in
+            let step = try unsafe input.withUnsafeBytes { input in
+                try unsafe inflater.inflate(input, into: output)
             }
+            return unsafe (step, Data(output.prefix(step.produced)))
         }
-        input = Data(input.dropFirst(step.consumed))
+        input = step.consumed == input.count ? Data() : input.dropFirst(step.consumed)
         messageBytes += step.produced
         guard messageBytes <= bound else {
             let bytes = bound == maxMessageBytes ? "\(bound) bytes" : "\(Self.ratio) times its size"
@@ -105,12 +108,12 @@ final class MessageInflater {
         // A sender may end the compressed stream with a message. The next message then begins
         // another stream.
         if step.hasEnded { try inflater.reset() }
-        mayHaveMore = step.produced == output.count || step.hasEnded && !input.isEmpty
+        mayHaveMore = step.produced == room || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore
         if endsMessage {
             (encodedBytes, messageBytes) = (0, 0)
             if agreement.serverForgets, !step.hasEnded { try inflater.reset() }
         }
-        return (output.prefix(step.produced), endsMessage)
+        return (piece, endsMessage)
     }
 }

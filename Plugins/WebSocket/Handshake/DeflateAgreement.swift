@@ -18,9 +18,7 @@ struct DeflateAgreement: Equatable {
     /// Reads the server's response, and returns nil if the server chose no extension.
     /// - Throws: A violation if the client did not offer the chosen extension or does not support
     ///   it.
-    static func read(
-        _ field: String?, wasOffered: Bool
-    ) throws(Violation) -> DeflateAgreement? {
+    static func read(_ field: String?, wasOffered: Bool) throws(Violation) -> DeflateAgreement? {
         guard let field, !Grammar.trimmed(field).isEmpty else { return nil }
         let extensions = field.split(separator: ",", omittingEmptySubsequences: false)
         let parts = extensions[0].split(separator: ";", omittingEmptySubsequences: false)

@@ -22,9 +22,7 @@ struct Handshake {
 
     /// Returns sixteen random bytes of the system in Base64.
     static func newKey() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return Data((0..<16).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
-            .base64EncodedString()
+        Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
     }
 
     /// Returns the `Sec-WebSocket-Accept` that the server must send for a key (RFC 6455 §4.2.2).

@@ -35,18 +35,10 @@ extension WebSocket {
         // Whether a frame may contain the code. 1005, 1006 and 1015 describe situations without a
         // close frame. Other numbers are not assigned.
         var mayBeSent: Bool {
-            switch rawValue {
-            case 1000...1003, 1007...1014, 3000...4999: true
-            default: false
-            }
+            [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(rawValue) }
         }
 
-        var isPassing: Bool {
-            switch rawValue {
-            case 1001, 1011...1014: true
-            default: false
-            }
-        }
+        var isPassing: Bool { rawValue == 1001 || (1011...1014).contains(rawValue) }
     }
 
     /// How the peer closed a socket.

@@ -10,8 +10,6 @@ import TurnpikeSupport
 final class Inbox: Sendable {
     private struct State {
         var fragments: [WebSocket.Fragment] = []
-        // The index of the first unread fragment.
-        var start = 0
         var bytes = 0
         var end: Result<Void, any Error>?
         // Whether the inbox drops content beyond the limit. After the first dropped content, it
@@ -25,15 +23,16 @@ final class Inbox: Sendable {
         var isFull: Bool { bytes >= Inbox.maxBytes && end == nil && !dropsExcess }
 
         mutating func takeFirst() -> WebSocket.Fragment? {
-            guard start < fragments.count else { return nil }
-            let fragment = fragments[start]
-            start += 1
+            if fragments.isEmpty { return nil }
+            // The limit allows only about a thousand fragments.
+            let fragment = fragments.removeFirst()
             bytes -= Inbox.size(fragment)
-            if start == fragments.count || start > 1024 {
-                fragments.removeFirst(start)
-                start = 0
-            }
             return fragment
+        }
+
+        mutating func putBack(_ fragment: WebSocket.Fragment) {
+            fragments.insert(fragment, at: 0)
+            bytes += Inbox.size(fragment)
         }
     }
 
@@ -118,6 +117,27 @@ final class Inbox: Sendable {
                 return nil
             }
             try await moment?.value { moment?.settle(.failure(CancellationError())) }
+        }
+    }
+
+    /// Returns the next message as one fragment, or nil at the end.
+    ///
+    /// If the reader gives up within a message, the next reader gets the whole message.
+    func nextMessage() async throws -> WebSocket.Fragment? {
+        var content = Data()
+        var isText = false
+        do {
+            while let part = try await next() {
+                if part.isLast, content.isEmpty { return part }
+                content += part.content
+                isText = part.isText
+                if part.isLast { return .init(content: content, isText: isText, isLast: true) }
+            }
+            return nil
+        } catch let error as CancellationError {
+            let parts = WebSocket.Fragment(content: content, isText: isText, isLast: false)
+            if !content.isEmpty { state.withLock { $0.putBack(parts) } }
+            throw error
         }
     }
 }

@@ -12,9 +12,7 @@ extension SocketCore {
     }
 
     // Sends a message of fragments. The closure returns the next fragment, or nil at the end.
-    func send(
-        _ opcode: Opcode, fragments next: () async throws -> Data?
-    ) async throws {
+    func send(_ opcode: Opcode, fragments next: () async throws -> Data?) async throws {
         try await messageTurn.run {
             var isFirst = true
             do {
@@ -37,16 +35,24 @@ extension SocketCore {
     ) async throws {
         try await frameTurn.run {
             try Task.checkCancellation()
-            // Earlier pings are answered first, because this message may answer a message that came
-            // after them.
-            guard let pongs = takePongs() else { throw closedError }
             do {
+                if state.withLock({ $0.hasBacklog }) {
+                    try await connection.write(Data())
+                    state.withLock { $0.hasBacklog = false }
+                }
+                // Earlier pings are answered first, because this message may answer a message that
+                // came after them.
+                let controls = state.withLock { state in
+                    state.machine.state == .open ? state.takeControls().frames : nil
+                }
+                guard let controls else { throw closedError }
                 let content = try deflater?.deflate(content, isLast: isLast) ?? content
                 let frame = FrameWriter.frame(
                     isFirst ? opcode : .continuation, content, isFinal: isLast,
                     isCompressed: isFirst && deflater != nil)
-                try await connection.write(pongs.isEmpty ? frame : pongs + frame)
+                try await connection.write(controls.isEmpty ? frame : controls + frame)
             } catch let error as CancellationError {
+                state.withLock { $0.hasBacklog = true }
                 throw error
             } catch {
                 throw isOpen ? Self.lost(error) : closedError
@@ -55,11 +61,9 @@ extension SocketCore {
     }
 
     private var closedError: ClientError {
-        let closure = closure
-        let error = ClientError(
-            .webSocketClosed,
-            "the socket is closed and sends nothing more" + (closure.map { " (\($0))" } ?? ""))
-        return closure.map { error.attaching($0) } ?? error
+        let message = "the socket is closed and sends nothing more"
+        guard let closure else { return ClientError(.webSocketClosed, message) }
+        return ClientError(.webSocketClosed, "\(message) (\(closure))").attaching(closure)
     }
 
     func writeControls() {
@@ -69,41 +73,24 @@ extension SocketCore {
         }
         // No code awaits this task. The task ends when no control frame remains, or when the
         // connection is closed, which ends each write.
-        if isFirst { Task { await writeAllControls() } }
+        guard isFirst else { return }
+        Task(executorPreference: connection.executor) { await self.writeAllControls() }
     }
 
     private func writeAllControls() async {
-        // The frame is taken while the task holds the turn, so that no message can come before it.
-        while let control = try? await frameTurn.run({
-            let control = takeControl()
-            if let control { try? await connection.write(control.frame) }
-            return control
-        }) {
-            if control.isClose { handle(.closeWritten) }
-        }
-    }
-
-    // Returns the frames of the pongs, or nil if the socket is closed.
-    private func takePongs() -> Data? {
-        let pongs = state.withLock { state -> [Data]? in
-            guard state.machine.state == .open else { return nil }
-            defer { state.pongs = [] }
-            return state.pongs
-        }
-        return pongs?.reduce(Data()) { $0 + FrameWriter.frame(.pong, $1) }
-    }
-
-    private func takeControl() -> (frame: Data, isClose: Bool)? {
-        state.withLock { state in
-            if state.machine.state == .open {
-                if !state.pongs.isEmpty {
-                    return (FrameWriter.frame(.pong, state.pongs.removeFirst()), false)
-                }
-                if let ping = state.ping.take() { return (FrameWriter.frame(.ping, ping), false) }
+        // The frames are taken while the task holds the turn, so that no message can come before
+        // them.
+        while let isClose = try? await frameTurn.run({ () -> Bool? in
+            let (frames, isClose) = state.withLock { state in
+                let controls = state.takeControls()
+                state.isWritingControls = !controls.frames.isEmpty
+                return controls
             }
-            if let close = state.close.take() { return (close, true) }
-            state.isWritingControls = false
-            return nil
+            if frames.isEmpty { return nil }
+            try? await connection.write(frames)
+            return isClose
+        }) {
+            if isClose { handle(.closeWritten) }
         }
     }
 
@@ -111,17 +98,7 @@ extension SocketCore {
 
     func schedulePing() {
         guard let interval = options.keepAlive else { return }
-        schedule(after: interval) { $0.sendPing() }
-    }
-
-    private func schedule(
-        after delay: Duration, _ act: @escaping @Sendable (SocketCore) -> Void
-    ) {
-        let timer = timeSource.schedule(after: delay) { [weak self] in
-            if let self { act(self) }
-        }
-        state.withLock { $0.pingTimer = timer }
-        cancelTimersIfEnded()
+        schedule(\.pingTimer, after: interval) { $0.sendPing() }
     }
 
     private func sendPing() {
@@ -132,15 +109,19 @@ extension SocketCore {
             state.ping = content
             state.awaitedPong = content
         }
-        schedule(after: options.pongLimit) { $0.checkPong() }
+        awaitPong()
         writeControls()
+    }
+
+    private func awaitPong() {
+        schedule(\.pingTimer, after: options.pongLimit) { $0.checkPong() }
     }
 
     private func checkPong() {
         guard state.withLock({ $0.awaitedPong != nil }) else { return }
         // No task reads the messages, so the pong may be among the bytes that the socket has not
         // read.
-        if inbox.isFull { return schedule(after: options.pongLimit) { $0.checkPong() } }
+        if inbox.isFull { return awaitPong() }
         handle(
             .pongMissed,
             ending: .failure(

@@ -20,6 +20,20 @@ final class SocketCore: Sendable {
         var pingTimer: (any TimerToken)?
         var pingCount: UInt32 = 0
         var awaitedPong: Data?
+        // Whether a sender gave up its wait, so that the next one waits before it sends.
+        var hasBacklog = false
+
+        /// Takes the control frames that may still be written, the close frame at the end.
+        mutating func takeControls() -> (frames: Data, isClose: Bool) {
+            var frames = Data()
+            if machine.state == .open {
+                for pong in pongs { frames += FrameWriter.frame(.pong, pong) }
+                if let ping = ping.take() { frames += FrameWriter.frame(.ping, ping) }
+            }
+            pongs = []
+            guard let close = close.take() else { return (frames, false) }
+            return (frames + close, true)
+        }
     }
 
     let inbox = Inbox()
@@ -29,7 +43,7 @@ final class SocketCore: Sendable {
     private let agreement: DeflateAgreement?
     let deflater: MessageDeflater?
     let state = Mutex(State())
-    private let end = SharedValue<Void>()
+    let end = SharedValue<Void>()
     // Messages are written one after another, and so are frames. A control frame may be written
     // between two fragments of a message.
     let messageTurn = Turn()
@@ -56,8 +70,9 @@ final class SocketCore: Sendable {
 
     func start() {
         // No code awaits this task, which ends with the connection. `WebSocket.deinit`, the end of
-        // the client or a time limit closes the connection at the latest.
-        Task { await read() }
+        // the client or a time limit closes the connection at the latest. The task reads on the
+        // thread that waits, so that a message wakes only the thread of its reader.
+        Task(executorPreference: connection.executor) { await self.read() }
         schedulePing()
     }
 
@@ -72,10 +87,10 @@ final class SocketCore: Sendable {
         var text = UTF8Check()
         do {
             while true {
-                try await inbox.waitForRoom()
                 guard let bytes = try await connection.read(upTo: Self.readBytes) else { break }
                 // Bytes after a close frame or a violation are ignored.
-                guard mayReceive else { continue }
+                let present = state.withLock { $0.machine.state }
+                guard present == .open || present == .closing else { continue }
                 do {
                     reader.add(bytes)
                     while let event = try reader.next() {
@@ -83,9 +98,11 @@ final class SocketCore: Sendable {
                         if case .close = event { break }
                     }
                 } catch let violation as Violation {
+                    let code: ClientError.Code =
+                        violation.code == .messageTooBig ? .tooLarge : .protocol
                     handle(
                         .violated, closing: FrameWriter.close(violation.code, reason: ""),
-                        ending: .failure(violation.error))
+                        ending: .failure(ClientError(code, violation.message)))
                 }
                 inbox.wakeReader()
             }
@@ -93,10 +110,6 @@ final class SocketCore: Sendable {
         } catch {
             handle(.connectionEnded, ending: .failure(Self.lost(error)))
         }
-    }
-
-    private var mayReceive: Bool {
-        state.withLock { $0.machine.state == .open || $0.machine.state == .closing }
     }
 
     private func take(
@@ -112,7 +125,12 @@ final class SocketCore: Sendable {
             }
             writeControls()
         case .pong(let content): didReceivePong(content)
-        case .close(let code, let reason): peerClosed(code, reason)
+        case .close(let code, let reason):
+            let closure = WebSocket.Closure(code: code, reason: reason)
+            state.withLock { $0.closure = closure }
+            handle(
+                .peerClosed, closing: FrameWriter.close(code, reason: ""),
+                ending: closure.error.map { .failure($0) } ?? .success(()))
         case .content(let content, let message, let isLast):
             guard message.isCompressed, let inflater else {
                 return try await deliver(content, message.isText, isLast: isLast, &text)
@@ -137,24 +155,11 @@ final class SocketCore: Sendable {
         while !inbox.put(fragment) { try await inbox.waitForRoom() }
     }
 
-    private func peerClosed(_ code: WebSocket.CloseCode?, _ reason: String) {
-        let closure = WebSocket.Closure(code: code, reason: reason)
-        state.withLock { $0.closure = $0.closure ?? closure }
-        let error = closure.error
-        handle(
-            .peerClosed, closing: FrameWriter.close(code, reason: ""),
-            ending: error.map { .failure($0) } ?? .success(()))
-    }
-
     // MARK: The end
 
     func close(_ code: WebSocket.CloseCode, reason: String) {
         handle(.closeAsked, closing: FrameWriter.close(code, reason: reason))
     }
-
-    func waitForEnd() async throws { try await end.value() }
-
-    func abandon() { handle(.abandoned) }
 
     func handle(
         _ event: SocketStateMachine.Event, closing frame: Data = Data(),
@@ -172,26 +177,28 @@ final class SocketCore: Sendable {
             let isAsked = before == .closing && event != .violated
             inbox.end(isAsked ? .success(()) : result)
         }
-        if actions.contains(.startLimit) { startLimit() }
-        if actions.contains(.sendClose) { writeControls() }
-        if actions.contains(.closeConnection) { closeConnection() }
-    }
-
-    private func startLimit() {
-        let timer = timeSource.schedule(after: options.closeLimit) { [weak self] in
-            self?.handle(.limitPassed)
+        if actions.contains(.startLimit) {
+            schedule(\.limit, after: options.closeLimit) { $0.handle(.limitPassed) }
         }
-        state.withLock { $0.limit = timer }
-        cancelTimersIfEnded()
-    }
-
-    private func closeConnection() {
+        if actions.contains(.sendClose) { writeControls() }
+        guard actions.contains(.closeConnection) else { return }
         connection.close()
         cancelTimersIfEnded()
         end.settle(.success(()))
     }
 
-    func cancelTimersIfEnded() {
+    func schedule(
+        _ place: WritableKeyPath<State, (any TimerToken)?>, after delay: Duration,
+        _ act: @escaping @Sendable (SocketCore) -> Void
+    ) {
+        let timer = timeSource.schedule(after: delay) { [weak self] in
+            if let self { act(self) }
+        }
+        state.withLock { $0[keyPath: place] = timer }
+        cancelTimersIfEnded()
+    }
+
+    private func cancelTimersIfEnded() {
         let timers = state.withLock { state -> [(any TimerToken)?] in
             guard state.machine.state == .ended else { return [] }
             return [state.limit.take(), state.pingTimer.take()]
@@ -203,12 +210,6 @@ final class SocketCore: Sendable {
         ClientError(
             .connection, "the connection ended before the server sent a close frame",
             underlying: error)
-    }
-}
-
-extension Violation {
-    var error: ClientError {
-        ClientError(code == .messageTooBig ? .tooLarge : .protocol, message)
     }
 }
 

@@ -39,8 +39,10 @@ enum SocketClient {
         let before = Usage.cpuSeconds
         var elapsed = 0.0
         let messages =
-            arguments[0] == "turnpike"
-            ? try await turnpike(load, url, seconds, &elapsed) : curl(load, url, seconds, &elapsed)
+            arguments[0] == "curl"
+            ? curl(load, url, seconds, &elapsed)
+            : try await turnpike(
+                load, url, seconds, onExecutor: arguments[0] == "executor", &elapsed)
         guard messages >= 0 else { throw BenchError("the loop in C failed") }
         let sample = SocketSample(
             messages: Double(messages), seconds: elapsed, cpuSeconds: Usage.cpuSeconds - before)
@@ -59,7 +61,8 @@ enum SocketClient {
     }
 
     private static func turnpike(
-        _ load: SocketLoad, _ url: String, _ seconds: Double, _ elapsed: inout Double
+        _ load: SocketLoad, _ url: String, _ seconds: Double, onExecutor: Bool,
+        _ elapsed: inout Double
     ) async throws -> Int {
         let client = Client(transport: try CurlTransport(), stack: .standard)
         var sockets: [WebSocket] = []
@@ -73,7 +76,7 @@ enum SocketClient {
         let end = begun + .seconds(seconds)
         let messages = try await withThrowingTaskGroup(of: Int.self) { group in
             for socket in sockets {
-                group.addTask {
+                group.addTask(executorPreference: onExecutor ? socket.executor : nil) {
                     var count = 0
                     var messages = socket.messages.makeAsyncIterator()
                     while ContinuousClock.now < end {

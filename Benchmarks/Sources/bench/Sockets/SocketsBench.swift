@@ -8,7 +8,8 @@ import TurnpikeTesting
 /// Messages of WebSockets over `CurlTransport`, compared with a loop in C on the same functions of
 /// libcurl, and with `websockets` in Python.
 ///
-/// Each client has its own process. The clients take turns of a second. The server is a
+/// The client `executor` runs its tasks on the executor of their socket. Each client has its own
+/// process. The clients take turns of a second. The server is a
 /// `TestServer` with a thread for each socket.
 enum SocketsBench {
     private static let rounds = 3
@@ -18,7 +19,7 @@ enum SocketsBench {
         let server = try ChildProcess.again([serverSubcommand])
         defer { server.kill() }
         guard let port = server.readLine() else { throw BenchError("the server did not start") }
-        var clients = ["turnpike", "curl"]
+        var clients = ["turnpike", "executor", "curl"]
         if hasPython { clients.append("websockets") }
         for load in SocketLoad.allCases {
             var samples: [String: [SocketSample]] = [:]

@@ -301,9 +301,9 @@ void tpc_transfer_nudge(tpc_transfer *transfer);
 int tpc_upgrade_prepare(tpc_transfer *transfer);
 /// Returns a descriptor that becomes readable when the sockets of a loop have events.
 int tpc_loop_descriptor(const tpc_loop *loop);
-/// Makes a loop wait once for a descriptor, until it is readable (1) or writable (2). Any thread may call it, also while
-/// another thread waits. Returns false if the loop cannot wait. Closing the descriptor ends the wait.
-bool tpc_loop_wait_once(tpc_loop *loop, int descriptor, int sides);
+/// Makes a loop poll a descriptor for reading (1) and writing (2), in place of the former sides. Any thread may call it, also
+/// while another thread waits. Returns false if the loop cannot poll the descriptor. Closing the descriptor ends the polls.
+bool tpc_loop_poll_descriptor(tpc_loop *loop, int descriptor, int former, int sides);
 /// Returns a descriptor that the last wait has found, and its ready sides (both after a failure); -1 behind the last one.
 int tpc_loop_found(const tpc_loop *loop, int index, int *sides);
 /// Returns the socket of a transfer that has connected; -1 if the socket was closed.

@@ -29,6 +29,12 @@ public final class UpgradedConnection: Sendable {
 
     deinit { close() }
 
+    /// An executor on the thread that waits for the connection, if the transport has one.
+    ///
+    /// Bytes that arrive wake no other thread for a task on this executor. A task that computes for
+    /// long, or blocks, delays all connections of the thread.
+    public var executor: (any TaskExecutor)? { channel.executor }
+
     /// Returns the next bytes to one task at a time; nil if the peer has ended its side.
     public func read(upTo maxBytes: Int) async throws -> Data? {
         try await channel.read(upTo: maxBytes)
@@ -80,6 +86,13 @@ public protocol UpgradedChannel: Sendable {
     func finishWriting() async throws
     /// Closes the connection; tasks that wait get an error or the end.
     func close()
+    /// An executor on the thread that waits for the connection; nil by default.
+    var executor: (any TaskExecutor)? { get }
+}
+
+extension UpgradedChannel {
+    /// Nil: tasks run on the system's threads.
+    public var executor: (any TaskExecutor)? { nil }
 }
 
 private enum UpgradeOption: OptionKey { typealias Value = String }
