@@ -175,10 +175,10 @@ extension Settings {
     // Returns the store of the gate's token. The result is nil if no token is shared, or if the
     // settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
-        let part = sharedGates()
+        let part = sharedPart((any SharedGates).self)
         let key = string("tokenKey")
         let storesSecrets = bool("storesSecrets", default: false)
-        guard let part else {
+        guard usesSharedPart else {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
@@ -196,7 +196,7 @@ extension Settings {
             issue(
                 at: "tokenKey", "is missing; name the tokens, with the same name in all replicas")
         }
-        guard storesSecrets, let key, !key.isEmpty else { return nil }
+        guard let part, storesSecrets, let key, !key.isEmpty else { return nil }
         return (part, key)
     }
 }
