@@ -15,8 +15,7 @@ public import TurnpikeCore
 /// ```
 ///
 /// Each change is an event. The next call that meets the switch reports the change and its author
-/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share. 20
-/// The bits of the share, because an atomic cannot hold a `Double`.
+/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
     // The share, as bits, because an atomic can hold them.
     private let bits: Atomic<UInt64>
