@@ -12,6 +12,9 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
+// What a program with the trait LinkedLibcurl is built with.
+let linked = BuildSettingCondition.when(platforms: [.linux], traits: ["LinkedLibcurl"])
+
 let package = Package(
     name: "turnpike",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -56,6 +59,11 @@ let package = Package(
         .library(name: "TurnpikeValkeyStackFiles", targets: ["TurnpikeValkeyStackFiles"]),
         .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
         .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
+    ],
+    traits: [
+        .trait(
+            name: "LinkedLibcurl",
+            description: "Links libcurl and OpenSSL on Linux; otherwise libcurl is loaded.")
     ],
     targets: [
         // What authors of gates, transports and serializers build with; `import Turnpike` does not show it.
@@ -107,7 +115,12 @@ let package = Package(
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
             name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
-            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
+            cSettings: [.define("TPC_LINKED", linked)],
+            linkerSettings: [
+                .linkedLibrary("dl", .when(platforms: [.linux, .android])),
+                .linkedLibrary("curl", linked), .linkedLibrary("ssl", linked),
+                .linkedLibrary("crypto", linked),
+            ]),
         .target(
             name: "TurnpikeCurl",
             dependencies: [
@@ -166,14 +179,16 @@ let package = Package(
         .target(
             name: "TurnpikeSharedState",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTraffic",
+                "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeTraffic",
             ],
             path: "Plugins/SharedState", exclude: ["README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeSharedStateStackFiles",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
+                "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
                 "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
@@ -287,8 +302,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestEnvironment", "ChildProcess", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "CTestEnvironment", "ChildProcess", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Support", exclude: ["Environment"], swiftSettings: settings),
         // What is set before the tests begin.
@@ -315,8 +330,8 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCache",
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
                 "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
@@ -339,9 +354,9 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTraffic",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeEndpoints",
+                "TurnpikeEndpointsStackFiles", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
         .testTarget(
@@ -355,9 +370,9 @@ let package = Package(
         .testTarget(
             name: "TrafficTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeTrafficStackFiles",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeInspection",
+                "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Tests/TrafficTests", swiftSettings: settings),
         .testTarget(
@@ -416,9 +431,9 @@ let package = Package(
         .testTarget(
             name: "ResumableUploadsTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeMiddleware", "TurnpikeResumableUploads", "TurnpikeSerializers",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeResumableUploads",
+                "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
             ],
             path: "Tests/ResumableUploadsTests", swiftSettings: settings),
         .testTarget(
@@ -492,10 +507,11 @@ let package = Package(
             name: "TurnpikeTests",
             dependencies: [
                 "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCache", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeResumableUploads", "TurnpikeSharedState",
-                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
+                "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeDownloads",
+                "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeResumableUploads",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).

@@ -2,7 +2,7 @@
 #
 # - The folder of a file decides which modules it may import; only the umbrella modules may use `@_exported`, and Support for what
 #   is under all modules.
-# - The modules of a small program do not import Foundation (Sources/Support/Platform.swift).
+# - Only the modules of a list import Foundation (Sources/Support/Platform.swift).
 # - A file has at most 400 lines; so has one of C, and a header.
 # - No module has privilege: it declares nothing `package`.
 # - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
@@ -27,6 +27,8 @@ function mayImport(place, module,    base, libraries) {
         if (FILENAME ~ /^Plugins\/Valkey\/(Cache|StackFiles)\// && module ~ /^TurnpikeCache/) return 1
         # Stores and the tools for tests stand on what replicas share.
         if (place ~ /^Plugins\/(Cache|Testing|Valkey)$/ && module ~ /^TurnpikeSharedState/) return 1
+        # Replicas share tokens.
+        if (place == "Plugins/SharedState" && module ~ /^TurnpikeAuthentication/) return 1
         # What a failure is, and what a quota is.
         if (place ~ /^Plugins\/(Endpoints|SharedState|Testing|Valkey)$/ && module ~ /^TurnpikeTraffic/) return 1
         # A plugin leaves the transport to its user; cassettes record over the default one.
@@ -50,10 +52,11 @@ function mayImport(place, module,    base, libraries) {
     return module == "TurnpikeCore"
 }
 
-# Whether the file is of a module that a program on TurnpikeEssentials and curl links.
-function isOfSmallPrograms() {
-    if (FILENAME ~ /^Plugins\/Curl\/StackFiles\//) return 0
-    return isIn("Sources/Support Sources/Core Sources/Middleware Sources/Serializers Sources/Essentials Plugins/Curl", room())
+# Whether the file's module may import Foundation, which then each program with the module links. The reasons are in the article
+# SmallPrograms; all other modules import the essentials of Foundation with TurnpikeSupport.
+function mayImportFoundation() {
+    if (FILENAME ~ /^Plugins\/[^\/]*\/StackFiles\//) return 1
+    return isIn("Sources/StackFiles Sources/URLSession Plugins/Bridges Plugins/CommandLine Plugins/Testing Plugins/Valkey", room())
 }
 
 function room() { return part[1] "/" folder }
@@ -95,7 +98,7 @@ code ~ /^[ \t]*([@a-z][A-Za-z_()]*[ \t]+)*import[ \t]/ && !isApplication {
     sub(/^.*import[ \t]+((struct|class|enum|protocol|typealias|func|let|var)[ \t]+)?/, "", module)
     sub(/[^A-Za-z0-9_].*$/, "", module)
     if (isPlatform) next
-    if (module ~ /^Foundation/ && isOfSmallPrograms()) {
+    if (module ~ /^Foundation/ && !mayImportFoundation()) {
         fault("a small program would link Foundation; import TurnpikeSupport, which has its essentials")
     } else if (!mayImport(room(), module)) fault("this folder does not import " module)
 }

@@ -208,7 +208,7 @@ enum Help: String, CaseIterable {
           turnpike status /run/shop/status.sock --html >status.html
               a page for a browser; --json for programs
 
-        The service opens the socket (StatusSocket), for its own user. Nothing can be set by it.
+        The service opens the socket (StatusSocket), for its own user. The socket changes nothing.
         """
 
     private static let cacheText = """

@@ -16,6 +16,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 enum CurlFault {
     static let http2: Int32 = 16
     static let http2Stream: Int32 = 92
+    static let http3: Int32 = 95
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
@@ -81,8 +82,8 @@ enum CurlFault {
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
-            "the address rule of the request forbids the address that its host has, or that its"
-                + " connection goes to",
+            "the address rule of the request forbids the address of its host, or the address of the"
+                + " connection",
             transfer: state)
     }
 
@@ -94,7 +95,7 @@ enum CurlFault {
         ClientError(
             .connection,
             "the process has no descriptors left for a connection; raise its limit (ulimit -n), or"
-                + " set maxConnections below it",
+                + " set maxConnections below this limit",
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
@@ -103,8 +104,8 @@ enum CurlFault {
     {
         ClientError(
             .protocol,
-            "the server requires HTTP/1.1 for this request, whose body cannot be sent again; give it"
-                + " a replayable body, or set http2 to off",
+            "the server requires HTTP/1.1 for this request, whose body cannot be sent again; use a"
+                + " replayable body, or set http2 to \"off\"",
             underlying: underlying, transfer: state)
     }
 
@@ -164,7 +165,7 @@ enum CurlFault {
             return Kind(
                 .tls,
                 has(text, "certificate", "unknown ca", "access denied", "decrypt error")
-                    ? "the server refused the client's certificate, or wants one"
+                    ? "the server refused the client's certificate, or requires one"
                     : "the server ended TLS with an alert")
         }
         // libcurl's errors for a line above its limit.
@@ -172,6 +173,7 @@ enum CurlFault {
             return Kind(.tooLarge, "a line of the response's trailer is too long")
         }
         if code == tlsConnectError { return handshake(text) }
+        let isInvalid = circumstances.phase != .connecting && breaksRules(text)
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
@@ -207,7 +209,7 @@ enum CurlFault {
             return Kind(
                 .protocol,
                 garbled.message
-                    + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
+                    + (circumstances.isSecure ? "" : "; perhaps the server expects https"))
         // 43: the first field line begins with a blank, like the continuation of an earlier line.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
@@ -226,18 +228,23 @@ enum CurlFault {
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
-        case http2Stream where breaksRules(text):
+        case http2Stream where isInvalid, 55 where isInvalid, 56 where isInvalid:
             guard hasHead, circumstances.hasLength else { return garbled }
             // The code does not tell which rule was broken: perhaps only the length is wrong.
-            return Kind(.incomplete, "the body has another length than its head says")
+            return Kind(.incomplete, "the body does not have the length that the head states")
+        case http3 where !hasHead:
+            return Kind(.connection, "the request's HTTP/3 stream ended before a response came")
         default: return kind(of: text, circumstances.phase)
         }
     }
 
     // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Client or
-    // server may have reported the code.
+    // server may have reported the code. The last text means that libcurl has closed a connection
+    // over HTTP/3, which it does only for this reason.
     private static func breaksRules(_ text: String) -> Bool {
-        has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
+        has(
+            text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error",
+            "err_closing")
     }
 
     private static func kind(of text: String, _ phase: TransferState.Phase) -> Kind {
@@ -265,7 +272,7 @@ enum CurlFault {
 
     // libcurl 8.14 refuses the field before `CurlHead` does.
     private static var coded: Kind {
-        Kind(.decompression, "the response has a transfer coding not asked for")
+        Kind(.decompression, "the response has a transfer coding that was not asked for")
     }
 
     private static var garbled: Kind {
@@ -273,7 +280,7 @@ enum CurlFault {
     }
 
     private static var garbledFrames: Kind {
-        Kind(.protocol, "the server's answer is not valid HTTP/2, or its header section too large")
+        Kind(.protocol, "the server's answer is not valid HTTP/2, or has too many header bytes")
     }
 
     static func has(_ text: String, _ words: String...) -> Bool {
@@ -288,7 +295,7 @@ extension CurlFault {
         // The server's bytes are not a TLS record.
         if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
             return Kind(
-                .tls, "the server's answer is not TLS; perhaps it expects http and not https")
+                .tls, "the server's answer is not TLS; perhaps the server expects http, not https")
         }
         // A server that restarts, or whose queue is full, closes connections without reading. Such
         // a close says nothing about TLS, and the next attempt may succeed.
@@ -313,9 +320,9 @@ extension CurlFault {
             } else if has(text, "revoked") {
                 "it is revoked"
             } else {
-                "if an authority of your own has signed it, name that as the transport's"
-                    + " trust.authorities; if a public one has, see whether this machine has its"
-                    + " authorities (ca-certificates)"
+                "if an authority of your own signed it, name this authority in the transport's"
+                    + " trust.authorities; if a public authority signed it, check whether this"
+                    + " machine has the public authorities (ca-certificates)"
             }
         return "the server's certificate was refused; " + reason
     }

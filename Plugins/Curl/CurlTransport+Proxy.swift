@@ -182,7 +182,7 @@ struct ProxyRoutes: Sendable {
         if let proxy = CurlTransport.Proxy(url, port: 1080) { return proxy }
         throw ClientError(
             .configuration,
-            "found no such proxy in the variable \(name); expected \(CurlTransport.Proxy.form)")
+            "found no proxy in the variable \(name); expected \(CurlTransport.Proxy.form)")
     }
 }
 

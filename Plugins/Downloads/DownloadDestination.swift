@@ -123,18 +123,18 @@ public struct DownloadDestination: Sendable {
         }
         if let isFolder = UnnamedFile.isFolder(directory.path(percentEncoded: false)) {
             if isFolder { return }
-            throw ClientError(.download, "the directory to download to is not a directory")
+            throw ClientError(.download, "the path of the destination directory is not a directory")
         }
         guard createsDirectories else {
             throw ClientError(
-                .download, "the directory to download to does not exist; use creatingDirectories()")
+                .download, "the destination directory does not exist; use creatingDirectories()")
         }
         do {
             try FileManager.default.createDirectory(
                 at: directory, withIntermediateDirectories: true)
         } catch {
             throw ClientError(
-                .download, "the directory to download to cannot be created", underlying: error)
+                .download, "the destination directory cannot be created", underlying: error)
         }
     }
 
@@ -144,10 +144,10 @@ public struct DownloadDestination: Sendable {
             atPath: file.path(percentEncoded: false))
         guard let attributes else { return }
         if attributes[.type] as? FileAttributeType == .typeDirectory {
-            throw ClientError(.download, "the file to download to is a directory")
+            throw ClientError(.download, "the path of the destination file is a directory")
         }
         if !replaces {
-            throw ClientError(.download, "the file to download to exists; use replacingFile()")
+            throw ClientError(.download, "the destination file already exists; use replacingFile()")
         }
     }
 }

@@ -98,7 +98,7 @@ public struct Endpoints: Interceptor {
                     because: "All attempts of a call would go to the same endpoint."),
                 GateOrder(
                     .inside, .hedge,
-                    because: "A hedge would go to the endpoint that is already late."),
+                    because: "A copy would go to the endpoint that is already late."),
                 GateOrder(
                     .inside, .circuitBreaker,
                     because:
@@ -109,7 +109,7 @@ public struct Endpoints: Interceptor {
                     because: "A redirect would be followed at the same endpoint, whatever its host."
                 ),
             ],
-            passedOver: isOther ? "it is not for \(service)" : nil)
+            passedOver: isOther ? "the request is not for \(service)" : nil)
     }
 
     /// How many endpoints are usable, and which are not.

@@ -94,7 +94,7 @@ extension LoadBalancer {
                 state.source.fail(error, at: now)
                 if !state.order.isEmpty {
                     state.news = [
-                        "there is no new list of the endpoints of \(service); the last one, of"
+                        "there is no new list of the endpoints of \(service); the last list, of"
                             + " \(state.order.count), stays in use: \(Self.text(of: error))"
                     ]
                 }

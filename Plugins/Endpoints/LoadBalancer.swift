@@ -58,8 +58,8 @@ final class LoadBalancer: Sendable {
         "turnpike.endpoints.panics":
             "Requests that were sent to any endpoint because too few were healthy.",
         "turnpike.endpoints.spared":
-            "Failures that ejected no endpoint, because it was the only one or the limit of"
-            + " ejections was reached.",
+            "Failures after which an endpoint was not ejected, because it was the only endpoint"
+            + " or the limit of ejections was reached.",
     ]
 
     init(_ service: ServiceName, _ rules: EndpointRules, meter: (any GateMeter)?) {
@@ -168,10 +168,10 @@ final class LoadBalancer: Sendable {
         }
         switch pick.reason {
         case .rule: break
-        case .otherZone: parts.append("not the own zone")
+        case .otherZone: parts.append("in another zone")
         case .allTried: parts.append("all were tried")
         }
-        if view.isInPanic { parts.append("too few are healthy, so all are used") }
+        if view.isInPanic { parts.append("too few endpoints are healthy, so all are used") }
         return "\(endpoint) (\(parts.joined(separator: "; ")))"
     }
 

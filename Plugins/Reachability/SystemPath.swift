@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Foundation
 import TurnpikeSupport
 
 #if canImport(Network)
@@ -89,8 +88,12 @@ private final class NetlinkSource: PathSource {
     private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
 
     init?(_ handle: @escaping @Sendable (NetworkPath) -> Void) {
-        let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(Self.family, type | Int32(SOCK_NONBLOCK.rawValue), 0)
+        #if canImport(Musl)
+        let type = SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK
+        #else
+        let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        #endif
+        let descriptor = socket(Self.family, type, 0)
         guard descriptor >= 0 else { return nil }
         // The fields of struct sockaddr_nl: family, padding, port (chosen by the kernel), groups.
         var address: (UInt16, UInt16, UInt32, UInt32) = (UInt16(Self.family), 0, 0, Self.groups)

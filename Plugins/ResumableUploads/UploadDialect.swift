@@ -14,7 +14,7 @@ extension ResumableUploadOptions.Dialect {
     /// tus, an upload is over when the server has all bytes.
     func isOver(_ head: ResponseHead, length: Int64) -> Bool {
         if self == .tus {
-            return head.status.kind == .successful && head.size("Upload-Offset") == length
+            return head.status.isSuccessful && head.size("Upload-Offset") == length
         }
         return head.headers["Upload-Complete"]?.wholeMatch(of: /\?1 *(;.*)?/) != nil
     }
@@ -76,11 +76,11 @@ struct UploadLimits {
         let reason: String
         if let maxSize, length > maxSize {
             code = .tooLarge
-            reason = "the content has \(length) bytes; the server takes at most \(maxSize)"
-        } else if let minSize, length < minSize, head.status.kind != .successful {
+            reason = "the content has \(length) bytes; the server accepts at most \(maxSize)"
+        } else if let minSize, length < minSize, !head.status.isSuccessful {
             reason = "the server resumes no upload of less than \(minSize) bytes; send it at once"
         } else if let maxAppend, maxAppend < max(minAppend ?? 0, 1) {
-            reason = "the server takes parts from \(minAppend ?? 1) to \(maxAppend) bytes"
+            reason = "the server accepts only parts of \(minAppend ?? 1) to \(maxAppend) bytes"
         } else {
             return
         }

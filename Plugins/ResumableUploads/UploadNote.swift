@@ -79,7 +79,7 @@ final class UploadNote: Sendable {
     private static func fault(_ error: any Error) -> ClientError {
         ClientError(
             .upload,
-            "the note of the upload: \(error); set its folder (notesFolder), or keep none (keepsNote)",
+            "the note of the upload failed: \(error); set notesFolder, or keep no note (keepsNote)",
             underlying: error)
     }
 }

@@ -130,7 +130,7 @@ struct UploadSession {
         if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
         (url, limits, over) = (nil, UploadLimits(), nil)
         let answer = try await answer(to: creation)
-        let isDone = answer.head.status.kind == .successful
+        let isDone = answer.head.status.isSuccessful
         if isDone { url = try location(answer) }
         try await read(answer.head)
         if !isDone { throw answer.failure }
@@ -209,23 +209,23 @@ struct UploadSession {
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
-            if end < length, head.status.kind == .successful { throw endedEarly(at: end, head) }
+            if end < length, head.status.isSuccessful { throw endedEarly(at: end, head) }
             _ = try self.part(offset..<end)
             if let response = answer.response { return .finished(response) }
             url = nil
             throw answer.failure
         }
-        if let over, head.status.kind != .successful { return .finished(over) }
+        if let over, !head.status.isSuccessful { return .finished(over) }
         try await read(head)
         switch head.status.code {
-        case 409: throw answer.passing("the server has another offset")
+        case 409: throw answer.passing("the server is at another offset of the content")
         case 413 where end - offset > max(limits.minAppend ?? 0, 65_536):
             partLimit = (end - offset) / 2
-            throw answer.passing("the server takes no part of \(end - offset) bytes")
+            throw answer.passing("the server accepts no part of \(end - offset) bytes")
         default: try checkStatus(answer)
         }
         let reached = head.size("Upload-Offset") ?? end
-        if reached <= offset { throw answer.passing("the server accepts parts, but gets no bytes") }
+        if reached <= offset { throw answer.passing("the server takes parts, but keeps no byte") }
         return try next(reached, head)
     }
 
@@ -252,7 +252,7 @@ struct UploadSession {
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
             url = nil
-            throw ClientError(.protocol, "the server has too many bytes", response: head)
+            throw ClientError(.protocol, "the server has more than the content", response: head)
         }
         // If the server has bytes that this upload has not sent, they belong to another file.
         if offset > sent.count {
@@ -278,7 +278,7 @@ struct UploadSession {
         case 200..<300: return
         case 404, 410:
             throw ClientError(.uploadLost, "the upload resource is gone", response: answer.head)
-        case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot go on now")
+        case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot continue now")
         default: throw answer.failure
         }
     }

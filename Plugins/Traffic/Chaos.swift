@@ -79,7 +79,7 @@ public struct Chaos: Interceptor {
         self.isMeant = isMeant
         figures = GateFigures(
             meter,
-            help: ["turnpike.chaos.faults": "Faults that were made on purpose, by their kind."])
+            help: ["turnpike.chaos.faults": "Faults that were made on purpose, by kind."])
     }
 
     /// Flushes the meter.
@@ -95,7 +95,7 @@ public struct Chaos: Interceptor {
         if isOff {
             facts.passedOver = request.map { _ in "it is off" }
         } else if let request, !mayHit(request) {
-            facts.passedOver = "it is not for this request"
+            facts.passedOver = "the fault is not for this request"
         }
         switch fault {
         case _ where isOff: break

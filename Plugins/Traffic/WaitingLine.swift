@@ -36,7 +36,7 @@ final class Waiter: Sendable {
 /// permits. So aging takes at most one permit in 20. If all calls cost the same, a call has its
 /// turn after at most 20 turns for each call before it, and 20 turns for itself.
 struct WaitingLine {
-    /// The most turns for which a call waits in a line of this length.
+    /// The maximum number of turns for which a call waits in a line of this length.
     static func mostTurns(of request: Request?, queue: Int, takesTurns: Bool) -> Int64 {
         // Only calls of other callers overtake a call of the highest class.
         let isOvertaken = takesTurns || request?.options.criticality != .critical

@@ -63,7 +63,7 @@ public enum ValkeyValue: Sendable, Hashable {
     case bytes(Data)
     /// An array of values.
     case array([ValkeyValue])
-    /// An error within an array; the client throws an error that is the whole reply.
+    /// An error within an array. If a whole reply is an error, the client throws the error.
     case error(String)
 }
 
@@ -84,7 +84,7 @@ extension ValkeyValue: DescriptionReflectable {
 }
 
 enum Wire {
-    /// The most bytes of an argument that a server accepts (`proto-max-bulk-len`).
+    /// The maximum number of bytes of an argument that a server accepts (`proto-max-bulk-len`).
     private static let mostBytes = 512 << 20
 
     static func bytes(_ arguments: [Data]) -> [UInt8]? {

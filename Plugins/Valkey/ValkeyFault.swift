@@ -37,7 +37,7 @@ enum ValkeyFault {
                     + " the loopback interface")
         case ("NOAUTH", _):
             return fault(.auth, "put the password into the URL: redis://user:password@host")
-        case ("LOADING", _): return fault(.connection, "it reads its data set; it is tried again")
+        case ("LOADING", _): return fault(.connection, "it loads its data; the client tries again")
         case ("MASTERDOWN", _):
             return fault(
                 .connection,
@@ -49,15 +49,15 @@ enum ValkeyFault {
             return fault(.auth, "it has no users: remove the user from the URL")
         case (_, .auth): return fault(.auth, "check the user and the password in the URL")
         case (_, .select) where text.contains("cluster"):
-            return fault(.configuration, "a cluster has database 0 alone: end the URL with /0")
+            return fault(.configuration, "a cluster has only database 0: end the URL with /0")
         case ("NOPERM", .select):
             return fault(.auth, "let the user select a database: ACL SETUSER … +select")
         case (_, .select):
             return fault(
                 .configuration,
-                "it has no such database: end the URL with /0, or raise its setting databases")
+                "it has no such database: end the URL with /0, or raise its setting \"databases\"")
         case (_, .ping) where text.contains("max number of clients"):
-            return fault(.connection, "raise its setting maxclients")
+            return fault(.connection, "raise the server's setting maxclients")
         default: return nil
         }
     }
@@ -70,7 +70,7 @@ enum ValkeyFault {
         if bytes.starts(with: "HTTP/".utf8) {
             return ClientError(
                 .protocol,
-                "\(server) is a web server and no Valkey or Redis server; check host and port")
+                "\(server) is a web server, not a Valkey or Redis server; check host and port")
         }
         if let first = bytes.first, !"+-:$*".utf8.contains(first) {
             return ClientError(
@@ -102,17 +102,17 @@ enum ValkeyFault {
             return (.auth, "; extend the rules of the user with ACL SETUSER")
         case "NOAUTH", "WRONGPASS":
             return (.auth, "; check the user and the password in the URL")
-        case "READONLY": return (.connection, "; it is a replica; the client looks for the primary")
+        case "READONLY": return (.connection, "; this is a replica; the client seeks the primary")
         case "OOM":
             return (.overloaded, "; its memory is full: raise maxmemory, or set a maxmemory-policy")
         case "WRONGTYPE":
             return (
                 .validation, "; another program uses the key: delete it, or use another database"
             )
-        case "LOADING": return (.connection, "; try again when it has read its data set")
+        case "LOADING": return (.connection, "; try again when it has loaded its data")
         case "MASTERDOWN":
             return (
-                .connection, "; it is a replica without its primary; the client looks for it"
+                .connection, "; this replica has lost its primary; the client looks for the primary"
             )
         case "CLUSTERDOWN":
             return (

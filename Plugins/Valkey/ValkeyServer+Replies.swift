@@ -43,7 +43,7 @@ extension ValkeyServer {
                 if redirects > Self.redirectLimit {
                     throw ClientError(
                         .connection,
-                        "the nodes of the cluster redirect a command too often; the last one"
+                        "the nodes of the cluster redirect a command too often; the last node"
                             + " was \(server)")
                 }
                 route = self.route(of: redirect)

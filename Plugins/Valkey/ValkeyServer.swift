@@ -132,19 +132,19 @@ extension ValkeyServer {
         ///
         /// If that command has a longer limit, the longer limit applies.
         public var stallLimit = Duration.seconds(2)
-        /// The most commands that may wait for a reply.
+        /// The maximum number of commands that may wait for a reply.
         ///
-        /// If so many wait, a further command fails at once.
+        /// If so many commands wait, a further command fails at once.
         public var maxWaitingCommands = 10_000
-        /// The most bytes of commands that are not sent yet.
+        /// The maximum number of bytes of commands that are not sent yet.
         ///
-        /// If there are more, a further command fails at once.
+        /// If so many bytes wait, a further command fails at once.
         public var maxWaitingBytes = 16 << 20
-        /// The most bytes of one reply.
+        /// The maximum number of bytes of one reply.
         ///
         /// A larger reply ends its connection.
         public var maxReplyBytes = 64 << 20
-        /// The most values in one reply.
+        /// The maximum number of values in one reply.
         ///
         /// A reply with more values ends its connection.
         public var maxReplyValues = 1 << 20

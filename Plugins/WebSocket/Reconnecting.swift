@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
+import TurnpikeSupport
 
 /// The messages of a socket that is opened again after a lost connection.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
 public import TurnpikeSerializers
+public import TurnpikeSupport
 
 /// A connection on which client and server send each other messages (RFC 6455).
 ///
@@ -216,7 +216,7 @@ public final class WebSocket: Sendable {
     /// - Throws: `CancellationError` if the task is cancelled; the handshake continues.
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws {
         guard code.mayBeSent else {
-            throw ClientError(.invalidRequest, "\(code.rawValue) is not a close code for a frame")
+            throw ClientError(.invalidRequest, "a frame cannot have close code \(code.rawValue)")
         }
         core.close(code, reason: reason)
         try await core.waitForEnd()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Limits for reading an XML document, and whether it may have a document type.
 public struct XMLLimits: Sendable, Hashable {
@@ -26,8 +26,8 @@ public struct XMLLimits: Sendable, Hashable {
     ///   - nodes: The maximum number of elements and attributes of the document.
     ///   - attributes: The maximum number of attributes of one element.
     ///   - bytes: The maximum number of bytes of names, values and text; 100 MiB by default.
-    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped. If
-    ///     false, it is rejected.
+    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped
+    ///     instead of rejected.
     public init(
         depth: Int = 200, nodes: Int = 1_000_000, attributes: Int = 1000,
         bytes: Int = 104_857_600, allowsDocumentType: Bool = false

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// Parses the content as an XML document and returns its root element.
 ///

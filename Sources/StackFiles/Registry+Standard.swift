@@ -22,8 +22,7 @@ extension Registry {
         registerTimeLimits()
         registerResilience()
         registerRetries()
-        registerCoalesce()
-        registerCredentials()
+        registerCookies()
         registerHeaderFields()
         registerPolicies()
         registerObservation()
@@ -113,7 +112,7 @@ extension Registry {
     /// checks in editors.
     ///
     /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
-    /// First, each part has a complete description (``checkReference()``). Second, its factory
+    /// First, each part has a complete description (``checkReference()``). Second, each factory
     /// reads and requires the same settings for each file. If a factory reads a setting only for a
     /// certain value of another setting, the example must have that value.
     ///

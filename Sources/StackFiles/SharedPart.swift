@@ -16,16 +16,13 @@ public protocol SharedPart: AnyObject, Sendable {
     func shutdown() async
 }
 
-/// State that the replicas of a service share, for the gates `retry` and `bearer`.
+/// State that the replicas of a service share, for the gate `retry`.
 ///
 /// The module `TurnpikeSharedStateStackFiles` has an implementation.
 public protocol SharedGates: SharedPart {
     /// Returns the cool-downs that all gates share. If there is a key, each account has its own
     /// cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
-
-    /// Makes a place for the token of one gate, under a name; nil without shared state.
-    func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
 /// A value of a file and the texts of its references, for a comparison with another file.

@@ -38,7 +38,7 @@ public struct StackFile: Sendable, Hashable {
         let value: JSONValue
         do {
             value = try JSONValue(
-                parsing: data, options: JSONReadingOptions(duplicateNames: .refuse))
+                parsing: data, options: JSONReadingOptions(refusesDuplicateNames: true))
         } catch {
             throw ClientError(.configuration, "the stack file is not JSON: \(error)")
         }
@@ -138,7 +138,7 @@ public struct StackFile: Sendable, Hashable {
         if sharing.part != nil, !sharing.isUsed, report.count == before {
             outer.issue(
                 at: "shared",
-                "no gate uses it; write \"shared\": true at the gates that need it, or remove it")
+                "no gate uses this state; write \"shared\": true at a gate, or remove the state")
         }
         if let transport {
             for part in gates {

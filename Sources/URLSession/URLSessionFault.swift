@@ -124,10 +124,10 @@ enum URLSessionFault {
     // The underlying error has the reason.
     private static var certificateAdvice: String {
         #if canImport(FoundationNetworking)
-        "; check that its name and dates are right and that the system trusts its authority"
-            + " (update-ca-certificates), or name the authority to CurlTransport, as trust.authorities"
+        "; check the certificate's name and dates, and whether the system trusts its authority"
+            + " (update-ca-certificates), or use CurlTransport with trust.authorities"
         #else
-        "; check that its name and dates are right and that the system trusts its authority"
+        "; check the certificate's name and dates, and whether the system trusts its authority"
         #endif
     }
 
@@ -142,7 +142,7 @@ enum URLSessionFault {
         Kind(
             code: .connection,
             message: "the process has no descriptors left for a connection; raise its limit"
-                + " (ulimit -n), or set maxConnectionsPerHost below it",
+                + " (ulimit -n), or set maxConnectionsPerHost below this limit",
             isBeforeRequest: true)
     }
 

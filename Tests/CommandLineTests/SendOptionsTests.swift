@@ -75,8 +75,8 @@ struct SendOptionsTests {
             (["u", "-u", "a:b", "-H", "authorization: x"], "exclude each other"),
             (["http://c:d@e/", "-u", "a:b"], "exclude each other"), (["u", "-u", ""], "-u needs"),
             (["u", "-u", "a", "-u", "b"], "-u was given twice"),
-            ([":abc"], "found \"a\" in the target after its colon; expected a port or a slash"),
-            (["::1"], "found \":\" in the target"),
+            ([":abc"], "found \"a\" after the colon of the target; expected a port or a slash"),
+            (["::1"], "found \":\" after the colon"),
         ] as [([String], String)])
     func mistakes(arguments: [String], expected: String) throws {
         let error = #expect(throws: ClientError.self) { try SendOptions(arguments) }

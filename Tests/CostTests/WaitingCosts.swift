@@ -2,10 +2,11 @@
 
 import Foundation
 import Testing
+import TurnpikeAuthentication
 import TurnpikeSupport
 import TurnpikeTesting
-
 import TurnpikeTraffic
+
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware

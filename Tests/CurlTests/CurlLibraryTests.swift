@@ -48,7 +48,10 @@ struct CurlLibraryTests {
         // The one that is here, seen from a later time.
         expectUnsupported(
             CurlLibrary.fault(loading: nil, oldest: 0x7F_0100), "is older than 127.1")
-        #if os(Linux)
+        #if LinkedLibcurl
+        // A linked program loads no second library.
+        expectUnsupported(CurlLibrary.fault(loading: "libcurl.so.4"), "there is no libcurl.so.4")
+        #elseif os(Linux)
         expectUnsupported(
             CurlLibrary.fault(loading: "libc.so.6"), "libcurl has no curl_global_init")
         #endif

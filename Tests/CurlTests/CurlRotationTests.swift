@@ -71,7 +71,7 @@ struct CurlRotationTests {
         try put(path("client-two.pem"), as: "pem")
         for _ in 0..<3 { #expect(try await page().contains("client-one")) }
         #expect(transport.trustFault?.contains(path("key")) == true)
-        #expect(notes.all.count { $0.contains("do not fit") } == 1)
+        #expect(notes.all.count { $0.contains("do not belong together") } == 1)
         try put(path("client-two.key"), as: "key")
         for _ in 0..<3 {
             let page = try await page()

@@ -116,7 +116,7 @@ struct EndpointCheckTests {
         #expect(
             try await fault(.list([first, Endpoint("b", port: 1), other])).contains(
                 "endpoints[2]: found users-1.internal:80 a second time, with another weight or"
-                    + " zone; expected those of endpoints[0]"))
+                    + " zone; expected the weight and zone of endpoints[0]"))
     }
 
     @Test("Of many mistakes the first are shown, and the number of the others")

@@ -116,7 +116,9 @@ struct EndpointHealthCheckTests {
         #expect(
             store.prometheusText.contains(
                 #"turnpike_endpoints_panics_total{server_address="users.internal"} 4"#))
-        let down = "10.0.0.2:8080 (0 under way; down; too few are healthy, so all are used)"
+        let down =
+            "10.0.0.2:8080 (0 under way; down; too few endpoints are healthy, so all"
+            + " are used)"
         #expect(logger.all.contains(down), "\(logger.all)")
         await client.shutdown()
     }

@@ -241,7 +241,7 @@ struct EndpointHealthTests {
         #expect(gate.numbers(.ejected) == [0])
         #expect(
             logger.all.contains {
-                $0.contains("20 failures of 40 requests, a larger share than the others have")
+                $0.contains("20 failures of 40 requests, a larger share than that of the")
             })
         #expect(
             lines("turnpike_endpoints_ejections").contains {

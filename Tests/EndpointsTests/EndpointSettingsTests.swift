@@ -67,8 +67,8 @@ struct EndpointSettingsTests {
         "A mistake has its path",
         arguments: [
             (#""list": []"#, "list: found an empty list; expected at least one endpoint"),
-            (#""file": "/x", "list": ["a:1"]"#, "found list and file; expected one of list, file"),
-            ("", "found none of them; expected one of list, file and dns"),
+            (#""file": "/x", "list": ["a:1"]"#, "found list and file; expected one of"),
+            ("", "found none of them; expected one of \"list\", \"file\" and \"dns\""),
             (#""list": ["a"]"#, "list[0]: found \"a\"; expected an address with its port"),
             (
                 #""list": ["a:1", {"address": "b", "port": 0}]"#,

@@ -208,7 +208,7 @@ struct EndpointsTests {
         let endpoint = "10.0.0.1:8080 (0 under way; zone a"
         #expect(
             logger.all.filter { $0.hasPrefix("10.") } == [
-                "\(endpoint); not the own zone)", "\(endpoint); all were tried)",
+                "\(endpoint); in another zone)", "\(endpoint); all were tried)",
             ])
     }
 

@@ -112,18 +112,4 @@ struct ConnectTargetGateTests {
         #expect(!both.allows(address) && !both.allows(publicAddress))
         #expect(both.allows(try #require(IPAddress("8.8.4.4"))))
     }
-
-    @Test("Only the rule of a policy lets calls share an exchange")
-    func sharing() {
-        var options = RequestOptions()
-        options.addressRule = .publicAddresses
-        #expect(options.allowSharing)
-        options.addressRule = AddressRule.publicAddresses.and(.publicAddresses)
-        #expect(options.allowSharing)
-        options.addressRule = AddressRule.publicAddresses.and(AddressRule { _ in true })
-        #expect(!options.allowSharing)
-        options.addressRule = nil
-        options.connectTarget = endpoint
-        #expect(!options.allowSharing)
-    }
 }

@@ -3,6 +3,7 @@
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeTesting
@@ -34,7 +35,7 @@ struct ReloadableStateTests {
 
     @Test("Two credentials with one origin of their own go to no other")
     func ownOrigin() async throws {
-        let own = CredentialOrigins.own(CredentialOrigins.Own())
+        let own = CredentialOrigins.sharedOwn()
         let client = client([.basic(user: "u", password: "p", origins: own)])
         _ = try await client.get("http://a.example/").response()
         client.replace(stack: [.basic(user: "u", password: "q", origins: own)])

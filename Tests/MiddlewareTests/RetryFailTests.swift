@@ -8,6 +8,7 @@ import TurnpikeAuthentication
 import TurnpikeTesting
 import TurnpikeTraffic
 
+@testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 

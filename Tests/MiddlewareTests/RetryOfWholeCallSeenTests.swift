@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TurnpikeTesting
 
+@testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeTraffic

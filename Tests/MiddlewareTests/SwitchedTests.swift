@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeAuthentication
 import TurnpikeInspection
 import TurnpikeTesting
 import TurnpikeTraffic
@@ -20,9 +21,8 @@ struct SwitchedTests {
             transport, clock: clock,
             [
                 notes,
-                Switched(by: control) {
-                    Retry(attempts: 3, backoff: .constant(.zero), budget: nil)
-                },
+                .switched(
+                    by: control, [.retry(attempts: 3, backoff: .constant(.zero), budget: nil)]),
             ])
         _ = try? await client.get(anywhere).response()
         return transport.sentCount
@@ -150,7 +150,7 @@ struct CallWithoutTests {
             #expect(try await attempts(client.get(anywhere).without(Retry.self)) == 1)
             #expect(try await attempts(client.get(anywhere)) == 3)
         }
-        let named = client(Group(name: "house") { retry })
+        let named = client(.group([retry], name: "house"))
         #expect(try await named.get(anywhere).without("house").response().attempts == 1)
     }
 
@@ -172,7 +172,7 @@ struct CallWithoutTests {
     func duty(gate: any Gate, name: String, reason: String) async throws {
         for call in [
             client(gate).get(anywhere).without(name),
-            client(Group(name: "outer") { gate }).get(anywhere).without("outer"),
+            client(.group([gate], name: "outer")).get(anywhere).without("outer"),
         ] {
             let error = await #expect(throws: ClientError.self) { try await call.response() }
             #expect(error?.code == .configuration)

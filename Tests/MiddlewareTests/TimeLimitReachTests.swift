@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeCache
 import TurnpikeSupport
 import TurnpikeTesting
 import TurnpikeTraffic

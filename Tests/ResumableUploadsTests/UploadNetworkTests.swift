@@ -10,6 +10,7 @@ import TurnpikeCurl
 import TurnpikeMiddleware
 import TurnpikeResumableUploads
 import TurnpikeTesting
+import TurnpikeURLSession
 
 @Suite("Resumable uploads over a network")
 struct UploadNetworkTests {
@@ -65,6 +66,31 @@ struct UploadNetworkTests {
             #expect(uploads.arrivals.count { $0.method == .patch } == 2)
             uploads.forget()
         }
+        #expect(folder.names == ["file"])
+        await client.shutdown()
+    }
+
+    @Test(
+        "An upload over URLSession is complete after cuts, also in parts",
+        .timeLimit(.minutes(5)), arguments: Dialect.allCases, [nil, 1 << 20] as [Int64?])
+    func urlSession(dialect: Dialect, partBytes: Int64?) async throws {
+        let folder = TemporaryFolder()
+        let file = URL(filePath: folder["file"])
+        let content = try Self.write(mib: 4, seed: 5, to: file)
+        let uploads = UploadServer(dialect)
+        uploads.update { $0.cuts = [0, 300_000, 1] }
+        let server = try UploadSocketServer(uploads)
+        let client = Client(
+            baseURL: Target(server.url), transport: URLSessionTransport(),
+            stack: [.validate(), .retry()], serializers: SerializerTable(),
+            timeSource: HastyTime())
+        var options = ResumableUploadOptions(dialect: dialect)
+        options.partBytes = partBytes
+        try await client.post("videos", body: .file(file)).resumable(options: options)
+        #expect(uploads.contents == [content])
+        // Three parts were cut. URLSession itself may have repeated a part.
+        let parts = uploads.arrivals.count { $0.method == .patch }
+        #expect(parts >= (partBytes == nil ? 4 : 7))
         #expect(folder.names == ["file"])
         await client.shutdown()
     }

@@ -262,7 +262,7 @@ struct SerializerTests {
             try await call(type: "text/shout", Data("a".utf8), table: table).auto() as? String
                 == "a!")
         table.register(
-            JSONSerializer(options: .init(duplicateNames: .refuse)), as: "json", for: [.json])
+            JSONSerializer(options: .init(refusesDuplicateNames: true)), as: "json", for: [.json])
         #expect(table.names.count == 7)
         table.register(Shout(), as: "shouted markup", for: ["application/xml"])
         table.register(Shout(), as: "shouted words", for: [MediaType("text", "*")])

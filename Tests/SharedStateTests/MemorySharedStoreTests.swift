@@ -134,7 +134,7 @@ struct MemorySharedStoreTests {
         #expect(await store.cooldown(of: "a") != nil)
     }
 
-    @Test("A lock ends by itself, and its number does not come again")
+    @Test("A lock expires, and its number does not come again")
     func locks() async {
         let store = MemorySharedStore(timeSource: clock)
         let first = await store.lock("a", for: .seconds(5))

@@ -113,7 +113,7 @@ struct SharedPartTests {
                 ["use": "ledger", "name": "a"], 3,
                 "stack[0].shared: found a number; expected a string"
             ),
-            (["use": "ledger", "name": "a"], false, "shared: no gate uses it; write"),
+            (["use": "ledger", "name": "a"], false, "shared: no gate uses this state; write"),
         ] as [(JSONValue, JSONValue, String)])
     func mistake(shared: JSONValue, used: JSONValue, expected: String) throws {
         let found = try mistakes(["shared": shared, "stack": [["use": "uses", "shared": used]]])
@@ -136,7 +136,7 @@ struct SharedPartTests {
     @Test("A stack with a name uses nothing that the file shares")
     func namedStack() throws {
         let found = try mistakes(["shared": ["use": "ledger", "name": "a"]])
-        #expect(found.map { $0.prefix(22) } == ["shared: no gate uses i"])
+        #expect(found.map { $0.prefix(22) } == ["shared: no gate uses t"])
     }
 
     @Test("A reload keeps it if its part of the file is the same, with the texts of its references")

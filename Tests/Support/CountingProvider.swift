@@ -2,8 +2,8 @@
 
 import Foundation
 import Synchronization
+package import TurnpikeAuthentication
 package import TurnpikeCore
-package import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Gives t1, t2, … and counts; a test may say what else happens in a refresh.

@@ -170,7 +170,7 @@ struct ChaosTests {
         let gate = Chaos(.status(503), rate: 0.05, switch: on)
         let post = Request(.post, anywhere)
         #expect(gate.facts(for: nil)?.effects == [.answers(.refusal)])
-        #expect(gate.facts(for: post)?.passedOver == "it is not for this request")
+        #expect(gate.facts(for: post)?.passedOver == "the fault is not for this request")
         #expect(gate.facts(for: Request(.get, anywhere))?.passedOver == nil)
         let idle = Chaos(.status(503))
         #expect(idle.facts(for: nil)?.effects == [])

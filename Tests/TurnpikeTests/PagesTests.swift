@@ -17,7 +17,7 @@ struct PagesTests {
         Client(baseURL: base, transport: transport, stack: stack)
     }
 
-    private func numbers(_ pages: Pages<[Int]>) async throws -> [Int] {
+    private func numbers(_ pages: some AsyncSequence<[Int], any Error>) async throws -> [Int] {
         var all: [Int] = []
         for try await page in pages { all += page }
         return all

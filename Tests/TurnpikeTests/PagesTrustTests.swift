@@ -6,7 +6,7 @@ import Turnpike
 
 @Suite("Pages, by who names the next one")
 struct PagesTrustTests {
-    private func failure(_ pages: Pages<[Int]>) async -> ClientError? {
+    private func failure(_ pages: some AsyncSequence<[Int], any Error>) async -> ClientError? {
         var iterator = pages.makeAsyncIterator()
         do {
             while try await iterator.next() != nil {}

@@ -116,7 +116,8 @@ struct ReadmeTests {
         let article = try text("Sources/Middleware/Documentation.docc/TheGates.md")
         var count = 0
         for folder in [
-            "Sources/Middleware", "Plugins/Cache", "Plugins/Endpoints", "Plugins/Reachability",
+            "Sources/Middleware", "Plugins/Authentication", "Plugins/Cache", "Plugins/Endpoints",
+            "Plugins/Reachability",
         ] {
             let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path())
             for case let name as String in names ?? .init() where name.hasSuffix(".swift") {

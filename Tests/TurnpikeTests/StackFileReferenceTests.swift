@@ -5,6 +5,8 @@ import Testing
 import Turnpike
 import TurnpikeAuthentication
 import TurnpikeAuthenticationStackFiles
+import TurnpikeCache
+import TurnpikeCacheStackFiles
 import TurnpikeStackFiles
 import TurnpikeTesting
 import TurnpikeTraffic
@@ -96,7 +98,7 @@ struct StackFileReferenceTests {
     private static let gates: [(String, any Gate)] = [
         ("admissionControl", .admissionControl()), ("attemptTimeout", .attemptTimeout()),
         ("basic", .basic(user: "u", password: "p")), ("bearer", .bearer(token: "t")),
-        ("chaos", .chaos(.droppedBody)), ("circuitBreaker", .circuitBreaker()),
+        ("cache", .cache()), ("chaos", .chaos(.droppedBody)), ("circuitBreaker", .circuitBreaker()),
         ("coalesce", .coalesce()),
         ("compressBodies", .compressBodies()), ("concurrencyLimit", .concurrencyLimit()),
         ("cookies", .cookies()), ("deadline", .deadline()), ("defaultHeaders", .defaultHeaders()),
@@ -115,6 +117,7 @@ struct StackFileReferenceTests {
     func names() {
         var registry = Registry.standard
         registry.registerAuthentication()
+        registry.registerCache()
         registry.registerTraffic()
         let text = registry.reference()
         let sections = text.components(separatedBy: "\n## Gates\n")[1]

@@ -182,7 +182,7 @@ struct ValkeyBadInputTests {
         let loading = try FixedServer(
             Array("-ERR a\r\n-ERR b\r\n-LOADING Redis is loading\r\n".utf8), closes: false)
         try await expectError(
-            "redis://127.0.0.1:\(loading.port)", .connection, ["LOADING", "it is tried again"])
+            "redis://127.0.0.1:\(loading.port)", .connection, ["LOADING", "the client tries again"])
         let sentinel = try FixedServer(
             Array("-ERR a\r\n*1\r\n$8\r\nsentinel\r\n+PONG\r\n".utf8), closes: false)
         try await expectError(

@@ -64,7 +64,7 @@ struct ValkeyURLTests {
             ("redis://:hunter2@[::1]x", "in brackets"),
             ("redis://:hunter2@a,,b", "a host is missing"),
             ("redis://:hunter2@a b", "a host is missing"), ("unix://run", "begins with a slash"),
-            ("unix:///run?x=1", "may be db alone"),
+            ("unix:///run?x=1", "may be only db="),
             (
                 "redis://:hunter2@" + Array(repeating: "a", count: 65).joined(separator: ","),
                 "more than 64"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The answer to a Digest challenge (RFC 7616 §3.4).

@@ -2,7 +2,6 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension DigestAuthentication {

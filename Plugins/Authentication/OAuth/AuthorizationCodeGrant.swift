@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-public import TurnpikeMiddleware
 
 /// Gets the first token with an authorization code, and later tokens with the refresh token.
 ///
@@ -16,7 +15,7 @@ public import TurnpikeMiddleware
 ///
 /// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
 /// The user must sign in again in three cases: if the exchange fails, if its token has no refresh
-/// token, or if the token is removed (``/TurnpikeMiddleware/BearerTokens/replace(with:)``).
+/// token, or if the token is removed (``BearerTokens/replace(with:)``).
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -107,7 +106,7 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// ```
 ///
 /// If the server issues a new refresh token, the provider never sends the old one again. Otherwise
-/// the provider continues to use the old refresh token. ``/TurnpikeMiddleware/BearerTokens`` makes
+/// the provider continues to use the old refresh token. ``BearerTokens`` makes
 /// sure that only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint

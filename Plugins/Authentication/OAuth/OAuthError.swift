@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Why a token endpoint returned no token (RFC 6749 §5.2).
@@ -87,8 +86,8 @@ extension OAuthError: DescriptionReflectable {
     /// The code and the status.
     public var description: String {
         if code == .spentAuthorizationCode {
-            return "\(code): the authorization code was already sent, and works once; begin a new"
-                + " authorization"
+            return "\(code): the authorization code was already sent, and a code works only"
+                + " once; begin a new authorization"
         }
         let answer = status.map { " (the token endpoint answered \($0))" } ?? ""
         return "\(code)\(answer)"

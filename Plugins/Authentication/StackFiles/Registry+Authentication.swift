@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import TurnpikeAuthentication
+public import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Registers the gate `digest`, and the gate `bearer` with the settings of OAuth 2.
+    /// Registers the gates of `TurnpikeAuthentication`: `basic`, `bearer` and `digest`.
     public mutating func registerAuthentication() {
+        register(
+            gate: "basic",
+            description: PartDescription(
+                "Sends a user name and a password with each request (RFC 7617).",
+                settings: [
+                    "user": "The user name, without a colon.", "password": "The password.",
+                    "origins": .origins,
+                ],
+                example: #"{"use": "basic", "user": "svc", "password": {"env": "API_PASSWORD"}}"#)
+        ) { BasicAuthentication(settings: $0) }
         register(
             gate: "bearer",
             description: PartDescription(
@@ -31,7 +40,7 @@ extension Registry {
                     """,
                     "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "The time before its expiry at which a token is replaced.",
+                    "leeway": "A token is replaced this long before it expires.",
                     "shared": .shared,
                     "tokenKey": """
                     The name of the token in the store. All replicas of an account need the same \
@@ -62,13 +71,29 @@ extension Registry {
     }
 }
 
+extension BasicAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if user.utf8.contains(UInt8(ascii: ":")) {
+            settings.issue(at: "user", "the user's name has a colon")
+        }
+        for (key, text, name) in [
+            ("user", user, "the user's name"), ("password", password, "the password"),
+        ] where text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            settings.issue(at: key, "\(name) has a control character")
+        }
+        self.init(user: user, password: password, origins: settings.keptOrigins())
+    }
+}
+
 extension BearerAuthentication {
     private struct Source {
         let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
         let endpoint: URL?
         let scope: [String]
-        let shared: (part: any SharedGates, key: String)?
+        let shared: (part: any SharedTokenGates, key: String)?
 
         init(_ settings: Settings) {
             let refreshToken = settings.string("refreshToken")
@@ -145,7 +170,7 @@ extension BearerAuthentication {
         }
         if source.shared != nil, source.endpoint == nil {
             settings.issue(
-                at: "shared", "can share only refreshed tokens; name a refreshURL, or remove it")
+                at: "shared", "needs a refreshURL, because only refreshed tokens are shared")
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
@@ -171,18 +196,26 @@ extension BearerAuthentication {
     }
 }
 
+/// Shared state with a place for the tokens of the gate `bearer`.
+///
+/// The module `TurnpikeSharedStateStackFiles` has such a state.
+public protocol SharedTokenGates: SharedPart {
+    /// Makes a place for the token of one gate, under a name; nil without shared state.
+    func tokens(key: String) -> (any BearerTokenSharing)?
+}
+
 extension Settings {
     // Returns the store of the gate's token. The result is nil if no token is shared, or if the
     // settings have a mistake.
-    fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
-        let part = sharedPart((any SharedGates).self)
+    fileprivate func sharedTokens() -> (part: any SharedTokenGates, key: String)? {
+        let part = sharedPart((any SharedTokenGates).self)
         let key = string("tokenKey")
         let storesSecrets = bool("storesSecrets", default: false)
         guard usesSharedPart else {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
-                    at: name, "is for shared tokens; write \"shared\": true, or remove it")
+                    at: name, "has no effect without \"shared\": true; add that, or remove this")
             }
             return nil
         }

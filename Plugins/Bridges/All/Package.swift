@@ -74,7 +74,9 @@ let targets =
     + bridge(
         "Configuration", over: "Turnpike",
         on: products("Configuration", of: "swift-configuration"),
-        tests: turnpike("TurnpikeSharedStateStackFiles", "TurnpikeTrafficStackFiles"))
+        tests: turnpike(
+            "TurnpikeAuthenticationStackFiles", "TurnpikeSharedStateStackFiles",
+            "TurnpikeTrafficStackFiles"))
     + bridge(
         "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
         tests: turnpike("TurnpikeCurl"))

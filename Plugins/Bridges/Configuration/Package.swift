@@ -33,6 +33,7 @@ let package = Package(
             name: "TurnpikeConfigurationTests",
             dependencies: [
                 "TurnpikeConfiguration",
+                .product(name: "TurnpikeAuthenticationStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSharedStateStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-import TurnpikeMiddleware
 
 /// Answers requests with stored responses: a private HTTP cache (RFC 9111).
 ///
@@ -80,7 +79,7 @@ public struct Cache: Interceptor {
         let (all, sent) = (statistics, statistics.misses + statistics.renewed)
         let hits = "\(all.hits) fresh, \(all.staleHits) stale, \(all.validated) validated"
         return [
-            LiveFigure("answers so far", "\(hits), \(sent) sent, \(all.bypassed) passed by"),
+            LiveFigure("answers so far", "\(hits), \(sent) sent, \(all.bypassed) bypassed"),
             LiveFigure("store", "\(all.usage.entries) responses, \(all.failures) faults so far"),
         ]
     }

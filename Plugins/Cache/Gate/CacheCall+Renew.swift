@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 
 struct CacheCall: Sendable {
     let request: Request

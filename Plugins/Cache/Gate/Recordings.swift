@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// The running exchanges whose responses may be stored.
 ///

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
 import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension Cache {
     /// The counts of the cache, and the size of its store.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Decides who the caller is, and which callers may get a response; no other type decides this.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCache
 import TurnpikeCore
 public import TurnpikeSharedState
@@ -9,7 +8,7 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Adds the gate `cache` to the names of stack files.
+    /// Adds the gates `cache` and `coalesce` to the names of stack files.
     /// - Parameter shared: Makes a cache store over the store of the file's `shared`, for gates
     ///   that use `shared`; returns nil if that is impossible.
     public mutating func registerCache(
@@ -25,35 +24,35 @@ extension Registry {
                 Place it inside `redirect` and `cookies`, outside `retry` and the limits.
                 """,
                 settings: [
-                    "memory": "The most bytes in memory; with 0, everything is on disk.",
+                    "memory": "The maximum number of bytes in memory; 0 means only on disk.",
                     "directory":
-                        "The folder of the cache on disk; without one, the cache is in memory only.",
-                    "disk": "The most bytes on disk.",
+                        "The folder of the cache on disk. Without it, the cache is only in memory.",
+                    "disk": "The maximum number of bytes on disk.",
                     "staleIfError": """
                     How long after its lifetime a response may be served instead of an error, unless \
-                    the response has its own time for this.
+                    the response itself states this time.
                     """,
                     "shared": """
-                    Whether entries are kept in the shared state of the file, behind those in memory: \
-                    true, or the name in `shared.use`.
+                    Whether entries are also stored in the shared state of the file: true, or the \
+                    name in `shared.use`.
                     """,
                     "partition": """
-                    Names the service, and the account that it uses if it has one, such as \
+                    The name of the service, and of the account that it uses, if any, such as \
                     `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
-                    caches with the same partition have stored. Without a partition, a client finds \
-                    only its own responses if an inner gate or the transport proves its identity.
+                    caches with the same partition have stored. If there is no partition, but an \
+                    inner gate or the transport adds a credential, each client finds only its own.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
-                    "maxEntryBytes": "The most bytes of one shared entry.",
+                    "maxEntryBytes": "The maximum number of bytes of one shared entry.",
                     "frontLifetime": """
                     How long memory serves an entry before the shared store is asked again.
                     """,
                     "fleetLock": """
                     How long a miss waits, at most, for another replica's request for the same \
-                    response; without it, each replica sends its own request.
+                    response. Without this time, each replica sends its own request.
                     """,
                     "identityFields": """
-                    More header fields that identify the user, besides credentials and cookies.
+                    Additional fields that identify the user, besides credentials and cookies.
                     """,
                     "metrics": .metrics,
                 ],
@@ -61,6 +60,16 @@ extension Registry {
                     #"{"use": "cache", "directory": "/var/cache/app", "partition": "catalog as deploy-bot"}"#
             )
         ) { try Cache(settings: $0, shared: shared) }
+        register(
+            gate: "coalesce",
+            description: PartDescription(
+                """
+                Sends identical requests with a safe method only once at a time, and returns the \
+                response to all callers.
+                """,
+                settings: ["maxBody": "The maximum number of bytes of content that callers share."],
+                example: #"{"use": "coalesce", "maxBody": 1048576}"#)
+        ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
     }
 }
 
@@ -101,14 +110,14 @@ extension Cache {
             shared: shared, state: state.map { Identity(state: $0) })
         if state != nil, setting.directory != nil {
             settings.issue(
-                at: "directory", "entries are on disk or in the shared state, not in both")
+                at: "directory", "entries can be on disk or in the shared state, but not in both")
         }
         let partition = settings.string("partition")
         if partition.map({ Grammar.trimmed($0).isEmpty }) ?? (state != nil) {
             settings.issue(
                 at: "partition",
-                "is missing; name the service whose responses these are, and the account as which it"
-                    + " sends: \"catalog as deploy-bot\"")
+                "is missing; name the service that owns the responses, and the account that it"
+                    + " uses, such as \"catalog as deploy-bot\"")
         }
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
@@ -154,7 +163,7 @@ extension Cache {
 public struct SharedStoreSettings: Sendable, Hashable {
     /// The prefix of the store's keys; nil for the store's own default.
     public var prefix: String?
-    /// The most bytes of an entry; nil for the store's own default.
+    /// The maximum number of bytes of an entry; nil for the store's own default.
     public var maxEntryBytes: Int?
     /// How long a miss waits for the request of another replica; nil for no wait.
     public var fleetLock: Duration?

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// A store of a cache's responses.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// A stored response and its content as bytes, for remote stores.
 ///

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///
@@ -17,7 +16,7 @@ public final class MemoryStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - maxBytes: The most bytes, including heads.
+    ///   - maxBytes: The maximum number of bytes, including heads.
     ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
     ///     `maxBytes`.
     public init(maxBytes: Int = 16 << 20, maxEntryBytes: Int? = nil) {
@@ -26,7 +25,7 @@ public final class MemoryStore: CacheStore {
         table = Mutex(MemoryTable(maxBytes: maxBytes))
     }
 
-    /// The most bytes of an entry.
+    /// The maximum number of bytes of an entry.
     public var entryBounds: CacheEntryBounds? { CacheEntryBounds(memory: Int64(maxEntryBytes)) }
 
     /// Finds an entry.

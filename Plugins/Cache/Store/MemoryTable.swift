@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The entries of a ``MemoryStore``, and the order in which they are removed.
 struct MemoryTable {
@@ -55,7 +55,7 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key; above this number, the oldest variant is removed.
+    /// The maximum number of variants of one key; above this number, the oldest variant is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -103,8 +103,8 @@ struct MemoryTable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // The new entry keeps the segment of the old one, because it will probably be used
-            // again.
+            // The new entry keeps the segment of the old entry, because callers will probably use
+            // the new entry again.
             rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }

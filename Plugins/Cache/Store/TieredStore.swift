@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// A small, fast store in front of a large one.
 ///

@@ -59,9 +59,9 @@ final class ExecClients {
         ClientError(
             .configuration,
             "client: \(JSONValue.string(name)) is a new name, but \(maxNamed) names are in use;"
-                + " each client keeps its connections and a thread until the input ends: use a"
+                + " each client keeps its connections and a thread until the input ends; use a"
                 + " name again, leave the name out (the line then has its own client), or run"
-                + " another exec")
+                + " another turnpike exec")
     }
 
     /// Shuts down all clients in parallel, because one may wait for a token refresh.

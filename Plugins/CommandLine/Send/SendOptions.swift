@@ -140,7 +140,7 @@ struct SendOptions: Sendable {
     // An option without effect is an error, because the user expects an effect.
     private func checkTogether() throws {
         if showsHead, asJSON {
-            throw Self.wrong("-i and --json exclude each other: the report of --json has the head")
+            throw Self.wrong("-i and --json exclude each other: the output of --json has the head")
         }
         if isSocket, method != .get || content != .none || output != nil || asJSON {
             throw Self.wrong(
@@ -241,7 +241,7 @@ extension SendOptions {
         let path = rest.drop { ("0"..."9").contains($0) }
         if let first = path.first, !["/", "?", "#"].contains(first) {
             throw wrong(
-                "found \"\(Grammar.escaped(String(first)))\" in the target after its colon;"
+                "found \"\(Grammar.escaped(String(first)))\" after the colon of the target;"
                     + " expected a port or a slash, as in :8080/path")
         }
         let port = String(Substring(rest[..<path.startIndex]))

@@ -13,7 +13,7 @@ struct TerminalText {
     private(set) var endsLine = true
     // The first bytes of a character that is not complete.
     private var rest = Data()
-    // Whether a carriage return came last. It is shown only if no line feed follows.
+    // Whether the last character is a carriage return, which is not shown before a line feed.
     private var hasReturn = false
 
     /// Returns more text in printable form; nil if the text contains a zero byte, so it is no text.

@@ -93,8 +93,8 @@ struct tpc_loop {
     int64_t unused_due, unused_time;
     // The bits (see `peer_bit`) of the peers that send nothing on a new connection and have no idle connection to close.
     uint64_t lacks_idle;
-    // Whether an address has refused a connection; see `tpc_loop_take_refusal`.
-    bool has_refusal;
+    // Whether an address has refused a connection (see `tpc_loop_take_refusal`), and whether libcurl has reported a new stream.
+    bool has_refusal, has_streams;
     unsigned steps;
     // The loop whose iteration this thread was in when it began an iteration of this loop, or NULL.
     tpc_loop *outer;
@@ -175,7 +175,7 @@ typedef struct transfer {
         int port;
         bool has_close_notify;
     } connection;
-    // libcurl's reports about HTTP/2 since the last send: the number of the stream; the last stream that the server will answer
+    // libcurl's reports about HTTP/2 and HTTP/3 since the last send: the number of the stream; the last stream that the server will answer
     // (GOAWAY, RFC 9113 §6.8), -1 if unknown; whether the server has refused the stream (REFUSED_STREAM, §8.7) or requires
     // HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
     struct {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which version of HTTP the connection of a request speaks, and what libcurl reports about HTTP/2. Uses library.c.
+// Which version of HTTP the connection of a request speaks, and what libcurl reports about HTTP/2 and HTTP/3. Uses library.c.
 //
 // If the server has certainly not acted on a request, the request may be sent again (RFC 9113 §8.7). Only libcurl's verbose
 // text identifies such requests. libcurl reports a GOAWAY only to the transfer that reads from the connection at that moment.
-// So each transfer over HTTP/2 reads this text, and informs the other transfers on its connection.
+// So each transfer over HTTP/2 reads this text, and informs the other transfers on its connection. Over HTTP/3, libcurl does not
+// report a GOAWAY (RFC 9114 §5.2), but opens no more streams on the connection.
 
 #include "engine.h"
+#include <stdio.h>
 
 bool tpc_http2_has_answered(transfer_t *this) {
     long version = 0;
@@ -26,16 +28,18 @@ void tpc_note_version(transfer_t *this) {
     this->shown.is_http2 = tpc_tls_speaks(library_of(this), this->connection.session, "h2");
     this->http2.stream = this->http2.last_stream = -1;
     this->http2.was_refused = this->http2.needs_http1 = false;
-    bool is_verbose = this->changed & CHANGED_VERBOSE;
-    if (is_verbose == this->shown.is_http2) return;
-    library_of(this)->easy_setopt(this->easy, CURLOPT_VERBOSE, (long)this->shown.is_http2);
+    bool is_verbose = this->changed & CHANGED_VERBOSE, has_streams = this->shown.is_http2 || this->shown.is_http3;
+    if (is_verbose == has_streams) return;
+    library_of(this)->easy_setopt(this->easy, CURLOPT_VERBOSE, (long)has_streams);
     this->changed ^= CHANGED_VERBOSE;
 }
 
 bool tpc_http2_is_refused(transfer_t *this) {
-    if (!this->shown.is_http2 || this->shown.phase != TPC_PHASE_HEAD) return false;
+    if (this->shown.phase != TPC_PHASE_HEAD) return false;
+    // An earlier request has shown that this libcurl reports new streams, so this request has no stream.
+    bool is_unsent = this->shown.is_http3 && this->shown.is_reused && this->loop->has_streams && this->http2.stream < 0;
     bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;
-    return is_left_out || this->http2.was_refused;
+    return is_unsent || is_left_out || this->http2.was_refused;
 }
 
 // A server may send several GOAWAY frames. Only a smaller number is news.
@@ -51,12 +55,17 @@ static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
 int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user) {
     transfer_t *this = user;
     int64_t number = 0;
-    if (type != CURLINFO_TEXT || !this->shown.is_http2) return 0;
+    if (type != CURLINFO_TEXT || !(this->shown.is_http2 || this->shown.is_http3)) return 0;
     switch (tpc_read_line(text, count, &number)) {
-    case TPC_LINE_STREAM: this->http2.stream = number; break;
+    case TPC_LINE_STREAM:
+        this->http2.stream = number;
+        this->loop->has_streams = true;
+        break;
     case TPC_LINE_GOAWAY: tell_last_stream(this, number); break;
     case TPC_LINE_REFUSED: this->http2.was_refused = true; break;
     case TPC_LINE_NEEDS_HTTP1: this->http2.needs_http1 = true; break;
+    // libcurl 8.14 does not replace the text of an earlier failure, such as that of another address.
+    case TPC_LINE_INVALID: snprintf(this->shown.error, sizeof this->shown.error, "%.*s", (int)count, text); break;
     case TPC_LINE_OTHER: break;
     }
     return 0;

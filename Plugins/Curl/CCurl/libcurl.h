@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c and tls.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which is stable
-// since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a table,
-// because the library is loaded at run time.
+// What library.c, tls.c and symbols.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which
+// is stable since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a
+// table, because the library is loaded at run time; a program with the trait LinkedLibcurl is linked with libcurl instead.
 
 #pragma once
 
@@ -259,6 +259,11 @@ void *tpc_realloc(void *memory, size_t size);
 /// The size of the largest buffers that are cheap to take and free.
 size_t tpc_block_size(void);
 
+/// Opens a library. In a linked program, `linked` is the program itself, and there are no other libraries.
+void *tpc_open(const char *name);
+/// Returns the address of a function of a library or of the libraries to which the library is linked, or NULL.
+void *tpc_symbol(void *file, const char *name);
+
 // What libcurl's TLS library reports, but libcurl does not.
 
 void tpc_find_tls(tpc_library *library);
@@ -280,7 +285,10 @@ typedef struct {
     struct curl_slist **list;
 } tpc_trailers;
 
-/// A line of the verbose text about HTTP/2: the number of the stream, the last stream that the server will answer, that the
-/// server has refused the stream, or that the server requires HTTP/1.1.
-typedef enum { TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1 } tpc_line;
+/// A line of the verbose text about HTTP/2 or HTTP/3: the number of the stream, the last stream that the server will answer,
+/// that the server has refused the stream, that the server requires HTTP/1.1, or that libcurl has closed the connection because
+/// the server has violated HTTP/3.
+typedef enum {
+    TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1, TPC_LINE_INVALID
+} tpc_line;
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number);

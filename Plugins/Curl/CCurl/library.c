@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c.
+// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c and symbols.c.
 
 #include "libcurl.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -143,7 +142,7 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char reason[256];
 
 static bool find(void *library, const char *name, void *function) {
-    void *symbol = dlsym(library, name);
+    void *symbol = tpc_symbol(library, name);
     if (!symbol) snprintf(reason, sizeof reason, "libcurl has no %s", name);
     *(void **)function = symbol;
     return symbol != NULL;
@@ -193,7 +192,7 @@ static tpc_library *find_library(void *file, unsigned oldest, int features) {
 }
 
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features) {
-    void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *file = tpc_open(name);
     if (!file) {
         snprintf(reason, sizeof reason, "there is no %s", name);
         return NULL;
@@ -299,7 +298,7 @@ tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
         *number = skip_number(&at, end);
         return TPC_LINE_STREAM;
     }
-    if (skip(&at, end, "[HTTP/2] [")) {
+    if (skip(&at, end, "[HTTP/2] [") || skip(&at, end, "[HTTP/3] [")) {
         *number = skip_number(&at, end);
         return skip(&at, end, "] OPENED stream") ? TPC_LINE_STREAM : TPC_LINE_OTHER;
     }
@@ -310,6 +309,11 @@ tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
         return TPC_LINE_GOAWAY;
     }
     if (skip(&at, end, "REFUSED_STREAM, retrying")) return TPC_LINE_REFUSED;
+    if (skip(&at, end, "ngtcp2_conn_writev_stream returned error: ERR_CLOSING")) return TPC_LINE_INVALID;
+    if (skip(&at, end, "HTTP/3 stream ")) {
+        skip_number(&at, end);
+        return skip(&at, end, " refused by server") ? TPC_LINE_REFUSED : TPC_LINE_OTHER;
+    }
     if (!skip(&at, end, "HTTP/2 stream ")) return TPC_LINE_OTHER;
     skip_number(&at, end);
     return skip(&at, end, " was not closed cleanly: HTTP_1_1_REQUIRED") ? TPC_LINE_NEEDS_HTTP1 : TPC_LINE_OTHER;

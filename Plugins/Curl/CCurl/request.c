@@ -263,10 +263,12 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     if (this->request.target) choose_target(this);
     this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(library_of(this), this->easy) : NULL;
     this->connection.port = local_port > 0 ? local_port : 0;
-    const tpc_pool_watcher *told = &this->loop->watcher;
-    if (told->watcher) told->sending(told->watcher, this->shown.owner, this->connection.port, peer, peer_port);
     this->connection.has_close_notify = false;
     tpc_note_version(this);
+    const tpc_pool_watcher *told = &this->loop->watcher;
+    bool is_known = !(this->request.traits & TPC_SECURE) || tpc_tells_version(library_of(this));
+    int version = this->shown.is_http3 ? 3 : this->shown.is_http2 ? 2 : is_known;
+    if (told->watcher) told->sending(told->watcher, this->shown.owner, this->connection.port, peer, peer_port, version);
     return CURL_PREREQFUNC_OK;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What libcurl's TLS library reports, and how it reads PEM. Uses no other file.
+// What libcurl's TLS library reports, and how it reads PEM. Uses symbols.c.
 //
 // The functions are those of the OpenSSL or GnuTLS that libcurl itself is linked to. A process may contain several TLS
 // libraries, and the check of a file must use the same one as libcurl.
 
 #include "libcurl.h"
-#include <dlfcn.h>
 #include <string.h>
 
 enum { ERR_REASON = 0xFFF, PEM_NO_START_LINE = 108 };
@@ -16,16 +15,14 @@ typedef struct {
     unsigned count;
 } gnutls_datum;
 
-static void *find_symbol(const tpc_library *library, const char *name) { return dlsym(library->file, name); }
-
 void tpc_find_tls(tpc_library *library) {
     const char *name = tpc_tls_text(library);
     tpc_pem *pem = &library->pem;
     if (strncmp(name, "GnuTLS/", 7) == 0)
-        *(void **)&library->gnutls_protocol = find_symbol(library, "gnutls_alpn_get_selected_protocol");
+        *(void **)&library->gnutls_protocol = tpc_symbol(library->file, "gnutls_alpn_get_selected_protocol");
     if (strncmp(name, "OpenSSL/", 8) != 0) return;
-    *(void **)&library->set_info_callback = find_symbol(library, "SSL_CTX_set_info_callback");
-    *(void **)&library->openssl_protocol = find_symbol(library, "SSL_get0_alpn_selected");
+    *(void **)&library->set_info_callback = tpc_symbol(library->file, "SSL_CTX_set_info_callback");
+    *(void **)&library->openssl_protocol = tpc_symbol(library->file, "SSL_get0_alpn_selected");
     const struct {
         const char *name;
         void *function;
@@ -40,7 +37,7 @@ void tpc_find_tls(tpc_library *library) {
     };
     pem->is_usable = true;
     for (size_t index = 0; index < sizeof functions / sizeof functions[0]; index++) {
-        void *symbol = find_symbol(library, functions[index].name);
+        void *symbol = tpc_symbol(library->file, functions[index].name);
         *(void **)functions[index].function = symbol;
         pem->is_usable &= symbol != NULL;
     }

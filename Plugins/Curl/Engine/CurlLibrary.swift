@@ -40,8 +40,17 @@ import TurnpikeCore
     // Debian's GnuTLS library can be loaded beside the usual one: names and symbol versions differ.
     #if canImport(Darwin)
     private static let names = ["/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"]
+    #elseif LinkedLibcurl
+    private static let names = ["linked"]
     #else
     private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+    #endif
+
+    #if LinkedLibcurl
+    private static let remedy = "link the program with such a libcurl"
+    #else
+    private static let remedy =
+        "install libcurl3-gnutls from the backports of Debian 12, or libcurl3t64-gnutls of Debian 13"
     #endif
 
     private static let shared = found(names)
@@ -51,9 +60,8 @@ import TurnpikeCore
         .mapError { error in
             ClientError(
                 .unsupported,
-                "http3 needs libcurl 8.14.1 or later with HTTP/3 by ngtcp2: install libcurl3-gnutls"
-                    + " from the backports of Debian 12, or libcurl3t64-gnutls of Debian 13, or set"
-                    + " http3 to off", underlying: error)
+                "http3 needs libcurl 8.14.1 or later with HTTP/3 by ngtcp2: \(remedy), or set"
+                    + " http3 to \"off\"", underlying: error)
         }
 
     private static func found(
@@ -109,6 +117,6 @@ import TurnpikeCore
     }
 
     func unsupported(_ what: String) -> ClientError {
-        ClientError(.unsupported, "\(name) cannot do this: \(what)")
+        ClientError(.unsupported, "\(name) does not support this: \(what)")
     }
 }

@@ -80,13 +80,13 @@ struct CurlOptions: Sendable {
         switch configuration.http3 {
         case .off: nil
         case _ where configuration.unixSocket != nil:
-            "found http3 with a Unix socket; expected http3 to be off, since it needs UDP"
+            "found http3 with a Unix socket; expected \"off\", since HTTP/3 needs UDP"
         case .automatic where configuration.http2 == .off:
-            "found http3 automatic with http2 off; expected http2 to be automatic or on, since"
-                + " libcurl offers HTTP/2 where HTTP/3 does not answer"
+            "found http3 set to \"automatic\", but http2 to \"off\"; expected http2 set to"
+                + " \"automatic\" or \"on\", since libcurl offers HTTP/2 if HTTP/3 does not answer"
         case .only where !proxies.isEmpty:
-            "found http3 only with a proxy; expected http3 to be automatic or off, since HTTP/3"
-                + " goes through no proxy"
+            "found http3 set to \"only\" together with a proxy; expected \"automatic\" or \"off\","
+                + " since HTTP/3 goes through no proxy"
         case .automatic, .only: nil
         }
     }

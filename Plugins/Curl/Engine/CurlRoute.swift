@@ -54,7 +54,7 @@ struct CurlRoute: Sendable {
             throw ClientError(
                 .unsupported,
                 "the request must connect to \(target), but its host is reached through a proxy;"
-                    + " use a transport without one, or add the host to the proxy's exceptions")
+                    + " use a transport without proxy, or add the host to the proxy's exceptions")
         }
     }
 

@@ -53,7 +53,7 @@ extension CurlTransport {
             else {
                 throw ClientError(
                     .unsupported,
-                    "HTTP/3 carries no http, upgrades or request trailers here; set http3 to automatic"
+                    "HTTP/3 cannot send http, upgrades or trailers here; set http3 to \"automatic\""
                 )
             }
             return lane

@@ -17,6 +17,7 @@ final class ConnectionFigures: @unchecked Sendable {
             // All series have the same labels, because some back ends require that.
             all["network.peer.address"] = group.address ?? "_OTHER"
             all["network.peer.port"] = group.port > 0 ? String(group.port) : ""
+            all["network.protocol.version"] = ["", "1.1", "2", "3"][group.version]
             self.all = all
             active = all.merging(["http.connection.state": "active"]) { $1 }
             idle = all.merging(["http.connection.state": "idle"]) { $1 }
@@ -109,13 +110,14 @@ private func noteOpening(
 
 private func noteSending(
     watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?, localPort: CInt,
-    address: UnsafePointer<CChar>?, port: CInt
+    address: UnsafePointer<CChar>?, port: CInt, version: CInt
 ) {
     guard let transfer = unsafe transfer else { return }
     let whole = unsafe Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue()
     unsafe figures(watcher)?.table.sending(
         UInt(bitPattern: transfer), from: Int(localPort), to: text(address), Int(port),
-        whole.destination?.origin, at: CurlLoop.now, localPortOf: { Int(tpc_local_port($0)) })
+        whole.destination?.origin, version: Int(version), at: CurlLoop.now,
+        localPortOf: { Int(tpc_local_port($0)) })
 }
 
 private func noteWaiting(
@@ -154,6 +156,8 @@ struct ConnectionTable {
         var address: String?
         /// The peer's port; 0 for a Unix socket.
         var port = 0
+        /// The version of HTTP, 1 to 3; 0 if unknown.
+        var version: Int
     }
 
     typealias Transfer = UInt
@@ -223,20 +227,21 @@ struct ConnectionTable {
     // milliseconds.
     mutating func sending(
         _ transfer: Transfer, from localPort: Int, to address: String, _ port: Int,
-        _ origin: @autoclosure () -> Origin?, at now: Int64, localPortOf: (Int32) -> Int
+        _ origin: @autoclosure () -> Origin?, version: Int = 1, at now: Int64,
+        localPortOf: (Int32) -> Int
     ) {
         leave(transfer)
         if let new = attempts.first(where: { descriptor, attempt in
             attempt.transfer == transfer && localPortOf(descriptor) == localPort
         })?.key {
-            open(new, for: transfer, localPort, origin(), now)
+            open(new, for: transfer, localPort, origin(), version, now)
         } else if let known = connection(localPort, address, port) {
             join(transfer, known)
         } else if localPort > 0,
             let left = attempts.first(where: { localPortOf($0.key) == localPort })?.key
         {
             // libcurl made the socket for another request, which was refused, and kept the socket.
-            open(left, for: transfer, localPort, origin(), now)
+            open(left, for: transfer, localPort, origin(), version, now)
         } else {
             places[transfer] = .unknown
         }
@@ -273,12 +278,12 @@ struct ConnectionTable {
 
     private mutating func open(
         _ descriptor: Int32, for transfer: Transfer, _ localPort: Int, _ origin: Origin?,
-        _ now: Int64
+        _ version: Int, _ now: Int64
     ) {
         guard let attempt = attempts.removeValue(forKey: descriptor) else { return }
         count += 1
         let connection = Connection(
-            number: count, group: group(origin, attempt), localPort: localPort,
+            number: count, group: group(origin, attempt, version), localPort: localPort,
             address: attempt.address, port: attempt.port, since: now)
         connections[descriptor] = connection
         if localPort > 0 { ports[localPort, default: []].append(descriptor) }
@@ -327,11 +332,13 @@ struct ConnectionTable {
         body(&changes[connection.group, default: Change()])
     }
 
-    private mutating func group(_ origin: Origin?, _ attempt: Attempt) -> Int {
-        var group = Group(origin: origin, address: attempt.address, port: attempt.port)
+    private mutating func group(_ origin: Origin?, _ attempt: Attempt, _ version: Int) -> Int {
+        var group = Group(
+            origin: origin, address: attempt.address, port: attempt.port, version: version)
         if let index = indices[group] { return index }
         if groups.count >= maxGroups {
-            group = Group(origin: groups.count >= 2 * maxGroups ? nil : origin)
+            group = Group(
+                origin: groups.count >= 2 * maxGroups ? nil : origin, version: version)
             if let index = indices[group] { return index }
         }
         groups.append(group)

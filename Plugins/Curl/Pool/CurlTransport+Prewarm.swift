@@ -81,13 +81,13 @@ extension CurlTransport {
             throw ClientError(
                 .configuration,
                 "found \(connections) connections to prewarm; expected 1 to \(most), which is the"
-                    + " least of maxConnectionsPerHost, maxConnections and maxIdleConnections")
+                    + " lowest of maxConnectionsPerHost, maxConnections and maxIdleConnections")
         }
         guard request.method.isSafe, request.body.isEmpty else {
             throw ClientError(
                 .configuration,
                 "found \(request.method) to prewarm with; expected a safe method without content,"
-                    + " such as HEAD, since it is sent several times")
+                    + " such as HEAD, since the request is sent several times")
         }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
     }

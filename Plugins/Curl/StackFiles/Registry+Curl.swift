@@ -31,16 +31,16 @@ extension Registry {
             "Sends requests over libcurl (`CurlTransport`).",
             settings: [
                 "connectTimeout": """
-                The time for waiting for a free place among the connections, name lookup, \
-                connection and TLS handshake.
+                The time for the wait for a free connection, name lookup, connection and TLS \
+                handshake.
                 """,
-                "maxConnectionsPerHost": "The connections to one host at a time; more calls wait.",
+                "maxConnectionsPerHost": "The connection limit of one host. Further calls wait.",
                 "idleConnectionTimeout": """
                 How long a connection may be idle and still be used again, in whole seconds.
                 """,
                 "maxConnectionAge": """
-                The age from which a connection is not used again, in whole seconds. With it, \
-                even a busy client finds new servers of a name.
+                The age from which a connection is not used again, in whole seconds. With \
+                this age, even a busy client finds new servers of a name.
                 """,
                 "dnsCacheTime":
                     "How long the addresses of a name are remembered, in whole seconds.",
@@ -50,26 +50,26 @@ extension Registry {
                 `"meter:NAME"` a meter that the program has registered.
                 """,
                 "http2": """
-                When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
-                loses no answer by it; `true` is the same as `"on"`, `false` the same as `"off"`.
+                When HTTP/2 is offered. `"automatic"` offers it if the found libcurl loses no \
+                response with it. `true` is the same as `"on"`, `false` the same as `"off"`.
                 """,
                 "http3": """
-                When HTTP/3 is used. `"automatic"` uses it for an origin that offers it; \
+                When HTTP/3 is used. `"automatic"` uses it for origins that offer it, \
                 `"only"` for all requests.
                 """,
-                "engines": "The event loops, each with a thread and connections of its own.",
+                "engines": "The number of event loops. Each has its own thread and connections.",
                 "busyPolling": """
                 How long a thread polls for an answer before it sleeps; at most a millisecond.
                 """,
                 "unixSocket": "A Unix socket for all connections.",
                 "proxy": """
-                The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for those \
-                that the environment names.
+                The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for the \
+                proxies that environment variables name.
                 """,
                 "trust": "The servers that TLS trusts, and the client's own certificate.",
-                "trust.ca": "A PEM file with the authorities, in place of the system's.",
+                "trust.ca": "A PEM file with authorities that replace those of the system.",
                 "trust.pins": """
-                The public keys that a server may have, as `sha256/` and Base64. Name a backup too.
+                The public keys that a server may have, as `sha256/` and Base64. Name a spare key.
                 """,
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """
@@ -146,7 +146,7 @@ extension CurlTransport.Trust {
             clientCertificate = CurlTransport.ClientCertificate(
                 certificate: certificate, key: key ?? certificate)
         } else if key != nil, settings.value("clientCertificate") == nil {
-            settings.issue(at: "clientKey", "found a key alone; expected a clientCertificate, too")
+            settings.issue(at: "clientKey", "found no clientCertificate for the key; expected one")
         }
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }

@@ -126,8 +126,8 @@ final class TrustFiles: Sendable {
                 (files.certificate, files.key) = (certificate, key)
             } else {
                 faults.append(
-                    "the certificate in \(pair.certificate) and the key in \(pair.key) do not fit"
-                        + " each other, or cannot be read")
+                    "the certificate in \(pair.certificate) and the key in \(pair.key) do not"
+                        + " belong together, or cannot be read")
             }
         }
         let fault =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// One endpoint of a list, with its running requests and its latency.
 ///

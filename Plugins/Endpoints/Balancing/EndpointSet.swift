@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 struct PickResult: Sendable {
     enum Reason: Sendable {

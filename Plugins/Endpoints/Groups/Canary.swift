@@ -56,14 +56,14 @@ public struct Canary: SynchronousRequestAdapter {
             .cookies: "Cookies of one group would go to the others.",
             .cache: "Responses of one group would be served as those of another.",
             .circuitBreaker: "One circuit would open for all groups if one of them fails.",
-            .endpoints: "The endpoint would be one of the service's own, whatever the group.",
+            .endpoints: "An endpoint of the service would be used, whatever the group.",
         ]
         let isOther = request.map { service.rest(of: $0) == nil } ?? false
         return GateFacts(
             "sends each request below \(service) to one of \(shares.joined(separator: ", "))",
             order: kinds.map { GateOrder(.outside, $0, because: $1) }
                 + [GateOrder(.inside, .redirect, because: loss)],
-            passedOver: isOther ? "it is not below \(service)" : nil)
+            passedOver: isOther ? "the request is not below \(service)" : nil)
     }
 
     /// Moves the request to its group.

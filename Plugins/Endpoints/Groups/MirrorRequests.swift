@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
@@ -67,7 +66,7 @@ public struct MirrorRequests: Interceptor {
         self.carriesCredentials = carriesCredentials
         figures = GateFigures(
             meter,
-            help: ["turnpike.mirror.copies": "Copies of requests, by what became of them."],
+            help: ["turnpike.mirror.copies": "Copies of requests, by result."],
             counters: Result.allCases.map { Self.copies($0) })
         fault = self.service.fault(sendingTo: self.group)
     }

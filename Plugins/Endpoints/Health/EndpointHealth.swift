@@ -109,7 +109,7 @@ public struct EndpointHealthCheck: Sendable {
     public init(
         path: String, interval: Duration = .seconds(10), timeout: Duration = .seconds(2),
         unhealthyThreshold: Int = 3, healthyThreshold: Int = 2,
-        isWell: @escaping @Sendable (HTTPStatus) -> Bool = { $0.kind == .successful }
+        isWell: @escaping @Sendable (HTTPStatus) -> Bool = { $0.isSuccessful }
     ) {
         self.path = path
         self.interval = max(interval, .milliseconds(10))

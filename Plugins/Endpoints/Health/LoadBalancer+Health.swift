@@ -91,7 +91,7 @@ extension LoadBalancer {
         else { return nil }
         let count = state.order.count
         return count == 1
-            ? "it is the only one"
+            ? "it is the only endpoint"
             : "\(state.ejectedCount) of \(count) are ejected, which is the limit"
     }
 
@@ -112,8 +112,8 @@ extension LoadBalancer {
             let (outcome, member) = (outcomes[index], state.order[index])
             return eject(
                 member, .successRatio,
-                "\(outcome.failures) failures of \(outcome.count) requests, a larger share than the"
-                    + " others have", &state, at: now)
+                "\(outcome.failures) failures of \(outcome.count) requests, a larger share than"
+                    + " that of the other endpoints", &state, at: now)
         }
     }
 

@@ -98,7 +98,7 @@ struct EndpointCheck {
             return faults.add(
                 at: index,
                 "found \(endpoint.target) a second time, with another weight or zone;"
-                    + " expected those of \(first), or one entry alone")
+                    + " expected the weight and zone of \(first), or only one entry")
         }
         places[target] = (index, endpoints.count)
         endpoints.append(endpoint)
@@ -169,7 +169,7 @@ struct EndpointReader {
             default: document.kindName
             }
         check.faults.add(
-            "found \(found); expected an array of endpoints, or an object with one as \"endpoints\""
+            "found \(found); expected an array of endpoints, or an object with \"endpoints\""
         )
         return check
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
@@ -94,7 +93,7 @@ public final class EndpointFile: EndpointResolver {
         // Without `O_NONBLOCK`, to open a pipe would wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let file = UnnamedFile(descriptor: descriptor)
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw unusable("\(FileFault("inspect it"))")
@@ -106,7 +105,7 @@ public final class EndpointFile: EndpointResolver {
             throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
         }
         // If the file grows during the reading, the next check notices the change.
-        guard let data = try? file.read(upToCount: Self.maxBytes) ?? Data() else {
+        guard let data = try? file.read(upToCount: Self.maxBytes, at: 0) else {
             throw unusable("it could not be read")
         }
         return (version, data)
@@ -118,7 +117,8 @@ public final class EndpointFile: EndpointResolver {
         let document: JSONValue
         do throws(JSONSyntaxError) {
             document = try JSONValue(
-                parsing: data, options: JSONReadingOptions(maxDepth: 8, duplicateNames: .refuse))
+                parsing: data,
+                options: JSONReadingOptions(maxDepth: 8, refusesDuplicateNames: true))
         } catch {
             throw fault("is not JSON, or not complete: \(error)")
         }

@@ -25,64 +25,64 @@ extension Registry {
                         `"[2001:db8::7]:8080"` or `"unix:/run/users.sock"`, or an object. One of \
                         `list`, `file` and `dns` is needed.
                         """, type: .list(of: .either(.string, .object))),
-                    "list.address": "An address or a name; with its port, if there is no `port`.",
+                    "list.address": "An address or a name, with its port if there is no `port`.",
                     "list.port": "The port.",
                     "list.weight": "The share of the load, relative to the others.",
                     "list.zone": "The zone that the endpoint runs in.",
                     "file": """
-                    A JSON file with such a list, or with an object that has one as `endpoints`. It \
-                    is read again when it changes; a file with a mistake is ignored.
+                    A JSON file with such a list, or with an object whose `endpoints` is such a \
+                    list. It is read again when it changes. A file with a mistake is ignored.
                     """,
                     "interval": "How often the file is checked.",
-                    "dns": "Takes the addresses of a name.",
+                    "dns": "Uses the addresses of a name in DNS.",
                     "dns.name": "The name. Without it, the name in `for` is used.",
                     "dns.port": "The port of the endpoints. Without it, the port in `for` is used.",
-                    "dns.refresh": "How long an answer is used.",
+                    "dns.refresh": "How long the addresses of a lookup are used.",
                     "dns.limit": "The longest time for a lookup.",
                     "policy": """
                     How an endpoint is chosen: the less loaded of two, the faster of two, one \
                     after another, at random by weight, or by a key of the request.
                     """,
                     "hashHeader": """
-                    With `"hash"`: the header field with the key. Without it, the key is the path.
+                    For `"hash"`, the header field with the key. Without it, the key is the path.
                     """,
                     "zone": "Prefers the endpoints of a zone.",
                     "zone.name": "The zone that the client runs in.",
                     "zone.spill": """
-                    The share of the zone's endpoints that must be usable; with fewer, requests \
+                    The share of the zone's endpoints that must be usable. With fewer, requests \
                     leave the zone.
                     """,
-                    "subset": "Uses a part of the endpoints, for fleets of hundreds.",
+                    "subset": "Uses only a part of the endpoints, if a service has hundreds.",
                     "subset.size": "How many endpoints the client uses.",
                     "subset.clientIndex": .init(
                         """
-                        The number of this client among all, from 0 on; a number, or a string \
+                        The number of this client among all clients, from 0 on. It can be a string \
                         with a number, such as `{"env": "POD_INDEX"}`.
                         """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
                     "health": "When an endpoint is ejected, and for how long.",
                     "health.consecutiveFailures": """
-                    The failures in a row after which an endpoint is ejected; 0 turns this off.
+                    The number of failures in a row that ejects an endpoint. 0 turns this off.
                     """,
                     "health.interval": "The time over which success ratios are compared.",
                     "health.minimumRequests": """
-                    The requests that an endpoint must have had in that time to be compared.
+                    An endpoint is compared if it had this number of requests in that time.
                     """,
                     "health.deviations": """
-                    The standard deviations below the others' success ratio at which an endpoint is \
-                    ejected.
+                    An endpoint is ejected if its success ratio is this number of standard \
+                    deviations below that of the others.
                     """,
-                    "health.ejection": "How long the first ejection lasts; it doubles.",
+                    "health.ejection": "How long the first ejection lasts. The next lasts longer.",
                     "health.maxEjection": "How long an ejection lasts at most.",
                     "health.maxEjected": """
-                    The share of the endpoints that may be ejected; 0 ejects none.
+                    The share of the endpoints that may be ejected. With 0, none is ejected.
                     """,
                     "health.panic": """
-                    The share of endpoints that must be healthy; with fewer, all are used.
+                    The share of endpoints that must be healthy. With fewer, all are used.
                     """,
                     "health.slowStart": """
-                    The time until a new or returned endpoint has its full share.
+                    The time until a new or returned endpoint gets its full share of requests.
                     """,
-                    "check": "Sends checks to the endpoints, besides the requests.",
+                    "check": "Sends health checks to the endpoints.",
                     "check.path": "The path of a check, which is a GET.",
                     "check.interval": "The time from one check of an endpoint to the next.",
                     "check.timeout": "How long a check may take.",
@@ -90,7 +90,7 @@ extension Registry {
                     How many checks in a row must fail until the endpoint is left out.
                     """,
                     "check.healthyThreshold": """
-                    How many checks in a row must succeed until it is used again.
+                    How many checks in a row must succeed until the endpoint is used again.
                     """,
                     "metrics": .metrics,
                 ],
@@ -130,7 +130,7 @@ extension Settings {
         let given = ["list", "file", "dns"].filter { (value($0) ?? .null) != .null }
         if given.count != 1 {
             let found = given.isEmpty ? "none of them" : given.joined(separator: " and ")
-            issue(at: "", "found \(found); expected one of list, file and dns")
+            issue(at: "", "found \(found); expected one of \"list\", \"file\" and \"dns\"")
         }
         if given == ["file"], let path { return EndpointFile(path, interval: interval) }
         if given == ["dns"], let dns { return dns }
@@ -295,9 +295,9 @@ extension Registry {
                     "of": "The base URL of the requests.",
                     "groups": .init("The groups.", type: .list(of: .object), isRequired: true),
                     "groups.baseURL": "The base URL of the group.",
-                    "groups.weight": "Its share of the requests against the others'.",
+                    "groups.weight": "The share of the requests, relative to the other groups.",
                     "keyHeader": """
-                    A header field, whose values each go to one group. Without it, a call does.
+                    Each value of this header field goes to one group. Without it, each call does.
                     """,
                 ],
                 example: #"""
@@ -315,10 +315,10 @@ extension Registry {
                 """,
                 settings: [
                     "of": "The base URL of the requests.", "to": "The base URL of their copies.",
-                    "limit": "The most copies that are under way.",
-                    "maxBytes": "The most bytes of content of a copy, and of the answer to it.",
+                    "limit": "The maximum number of copies under way at a time.",
+                    "maxBytes": "The maximum number of bytes of a copy or of its answer.",
                     "seconds": "The longest time of a copy.",
-                    "credentials": "Whether secrets, except cookies, go to another origin.",
+                    "credentials": "Whether secrets other than cookies go to another origin.",
                     "metrics": .metrics, "switch": .control,
                 ],
                 example: #"""

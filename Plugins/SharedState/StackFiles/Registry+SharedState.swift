@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeAuthentication
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSharedState
@@ -52,8 +54,8 @@ extension Registry {
             sharedStore: "memory",
             description: PartDescription(
                 """
-                Keeps the state in this process (`MemorySharedStore`), for tests of a file: no \
-                replica shares it.
+                Keeps the state in this process (`MemorySharedStore`), for tests of a file. No \
+                replica shares this state.
                 """,
                 example: #"{"use": "memory", "timeLimit": 0.02}"#)
         ) { _ in MemorySharedStore() }
@@ -71,7 +73,7 @@ extension Settings {
     }
 }
 
-private final class SharedStatePart: SharedLimits {
+private final class SharedStatePart: SharedLimits, SharedTokenGates {
     let state: SharedState
 
     init(_ state: SharedState) { self.state = state }
@@ -111,8 +113,8 @@ extension SharedState {
         (
             "replicas",
             """
-            How many replicas share the state. Without it, they are counted by their heartbeats. A \
-            limit is divided by this number while the store does not answer.
+            How many replicas share the state. Without it, their heartbeats are counted. A limit \
+            is divided by this number while the store does not answer.
             """
         ),
         ("group", "The name of the service, if several services use one store."),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
+public import TurnpikeSupport
 
 /// The state that the replicas of a service share.
 ///

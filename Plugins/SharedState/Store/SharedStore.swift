@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
+public import TurnpikeSupport
 public import TurnpikeTraffic
 
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.

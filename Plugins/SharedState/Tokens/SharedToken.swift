@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 
 /// A token in the form in which all replicas store it.
 ///

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeAuthentication
 import TurnpikeCore
-public import TurnpikeMiddleware
 
-/// The place where the ``/TurnpikeMiddleware/BearerTokens`` of several replicas store their token,
-/// so that one replica refreshes it for all.
+/// The place where the ``/TurnpikeAuthentication/BearerTokens`` of several replicas store their
+/// token, so that one replica refreshes it for all.
 ///
 /// ```swift
 /// let shared = try SharedTokens(state, key: "payments", storesSecrets: true)
@@ -19,7 +19,7 @@ public import TurnpikeMiddleware
 ///
 /// A replica prefers the token of the store to the token with which it starts, because the refresh
 /// token in its configuration may already be used. To give all replicas another token, for example
-/// after a sign-in, use ``/TurnpikeMiddleware/BearerTokens/replace(with:)`` or another key.
+/// after a sign-in, use ``/TurnpikeAuthentication/BearerTokens/replace(with:)`` or another key.
 ///
 /// ### A refresh
 ///
@@ -32,12 +32,13 @@ public import TurnpikeMiddleware
 /// The first operation may take two seconds, instead of ``SharedState/timeLimit``, because the
 /// store may have to connect. With a shorter time, replicas that start together would all sign in.
 ///
-/// The lock lasts as long as a refresh may take: ``/TurnpikeMiddleware/RefreshPolicy/answerLimit``
-/// if the provider spends refresh tokens
-/// (``/TurnpikeMiddleware/BearerTokenProvider/spendsRefreshToken``), otherwise
-/// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. If a replica stops while it has the lock, the
-/// other replicas wait for that time. During the wait, calls use the old token until it expires. If
-/// the stopped replica has used the refresh token, only a grace period or a sign-in helps.
+/// The lock lasts as long as a refresh may take:
+/// ``/TurnpikeAuthentication/RefreshPolicy/answerLimit`` if the provider spends refresh tokens
+/// (``/TurnpikeAuthentication/BearerTokenProvider/spendsRefreshToken``), otherwise
+/// ``/TurnpikeAuthentication/RefreshPolicy/timeLimit``. If a replica stops while it has the lock,
+/// the other replicas wait for that time. During the wait, calls use the old token until it
+/// expires. If the stopped replica has used the refresh token, only a grace period or a sign-in
+/// helps.
 public struct SharedTokens: Sendable {
     /// What a replica does if it must replace a token while the store does not answer.
     public enum Outage: Sendable, Hashable {
@@ -50,8 +51,8 @@ public struct SharedTokens: Sendable {
         /// of the first replica (RFC 9700 §4.14.2).
         case refresh
         /// The replica waits for the store, at most
-        /// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``; after this time, calls that need a new
-        /// token fail as ``/TurnpikeCore/ClientError/Code/auth``.
+        /// ``/TurnpikeAuthentication/RefreshPolicy/timeLimit``; after this time, calls that need a
+        /// new token fail as ``/TurnpikeCore/ClientError/Code/auth``.
         case wait
     }
 
@@ -86,7 +87,7 @@ public struct SharedTokens: Sendable {
         self.onOutage = onOutage
     }
 
-    /// Shares the token of one ``/TurnpikeMiddleware/BearerTokens``.
+    /// Shares the token of one ``/TurnpikeAuthentication/BearerTokens``.
     public func sharing() -> any BearerTokenSharing { TokenSharing(self) }
 
     func outage(spends: Bool) -> Outage { onOutage ?? (spends ? .wait : .refresh) }

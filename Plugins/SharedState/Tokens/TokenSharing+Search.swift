@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension TokenSharing {
@@ -47,8 +46,8 @@ extension TokenSharing {
             guard waited < job.policy.timeLimit else {
                 let reason =
                     awaySince == nil
-                    ? "another replica refreshes the token and has not finished within"
-                    : "the store of the token had no answer for"
+                    ? "another replica refreshes the token, and has not finished within"
+                    : "the store of the token has not answered for"
                 throw ClientError(.auth, "\(reason) \(waited.text)")
             }
             // A random pause prevents the replicas from asking at the same time.

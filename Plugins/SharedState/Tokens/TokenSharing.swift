@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refreshes a token once for all replicas; see ``SharedTokens``.
@@ -129,20 +128,20 @@ final class TokenSharing: BearerTokenSharing {
         case false? where unsaved.isFromOutside: saveUnsaved()
         case false?:
             // The other replicas use the later token, and will refresh with its refresh token.
-            job.note("the lock of the token had ended; the token of another replica is used")
+            job.note("the lock of the token had expired; the token of another replica is used")
             if let found = try await read(job), let other = found.token?.token {
                 state.withLock { $0.fence = found.token?.fence }
                 return other
             }
         case nil:
-            job.note("the new token is stored when the store has an answer")
+            job.note("the new token will be stored when the store answers again")
             saveUnsaved()
         }
         return token
     }
 
     private func sendAlone(_ latest: SharedToken?, _ job: Job) async throws -> BearerToken {
-        job.note("the store has no answer; this replica refreshes the token by itself")
+        job.note("the store does not answer; this replica refreshes the token by itself")
         let token = try await job.request(base(latest, job))
         _ = keep(token, nil, job)
         saveUnsaved()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TurnpikeAuthentication
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 struct UnsavedToken: Sendable {

@@ -215,7 +215,7 @@ public final class CassetteTransport: Transport {
             throw ClientError(
                 .unsupported,
                 "a live body that can be opened only once cannot be compared before it is sent;"
-                    + " record it with the mode record")
+                    + " set the mode of the cassette to \"record\"")
         }
         let collector = ContentCollector(limit: options.maxBytes)
         let reader = try request.body.open()

@@ -91,7 +91,7 @@ struct HAREntry: Sendable {
             throw ClientError(.configuration, "\(response.path).status is missing")
         }
         // Other tools write a status of 0 or less if there was no response.
-        if code <= 0 { return .none("it has no response") }
+        if code <= 0 { return .none("the file has no response to it") }
         guard (100...999).contains(code) else {
             throw ClientError(
                 .configuration, "\(response.path).status: \(code) is not an HTTP status")
@@ -106,7 +106,7 @@ struct HAREntry: Sendable {
             return .response(.status(status, headers: headers), version: version)
         }
         if data == nil, let size = try content?.int("size"), size > 0 {
-            return .none("the file does not contain its content of \(size) bytes")
+            return .none("the file does not contain the \(size) bytes of the response's content")
         }
         let body = data ?? Data()
         for name in [HTTPHeaders.Name.transferEncoding, .connection] { headers.remove(name) }
@@ -123,7 +123,7 @@ struct HAREntry: Sendable {
         _ headers: inout HTTPHeaders, from response: HARNode, _ status: HTTPStatus
     ) throws {
         let target = try response.text("redirectURL") ?? ""
-        if status.kind == .redirection, !target.isEmpty { headers.setIfAbsent(.location, target) }
+        if status.isRedirection, !target.isEmpty { headers.setIfAbsent(.location, target) }
         guard !headers.contains(.setCookie) else { return }
         for cookie in try response.list("cookies") {
             var line = try cookie.required("name").text() + "="

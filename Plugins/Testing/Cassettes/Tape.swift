@@ -73,8 +73,8 @@ final class Tape: Sendable {
         if recorded == nil, mustExist {
             throw ClientError(
                 .configuration,
-                "there is no cassette \(file.path(percentEncoded: false)); record it with the mode"
-                    + " record or record-missing")
+                "there is no cassette \(file.path(percentEncoded: false)); set the mode to"
+                    + " \"record\" or \"record-missing\" to make it")
         }
         let kept = recorded ?? .empty
         let knowledge = redactor.knowledge

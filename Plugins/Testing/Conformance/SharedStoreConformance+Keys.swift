@@ -116,19 +116,19 @@ extension SharedStoreConformance {
                 try await site.take(5, of: rules, 1...10)
                 try await site.takeNothing(of: rules, firstAfter: hour)
             },
-            check("A negative number charges permits, even more than are left") { site in
+            check("A negative number charges permits, even more permits than are left") { site in
                 let rules = [hourly(5)]
                 try await site.first.giveBack(-3, to: site.key, rules: rules)
                 try await site.take(2, of: rules, 1...10)
                 try await site.first.giveBack(-4, to: site.key, rules: rules)
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
-            check("A charge stops a quota for two bursts and a period at most") { site in
+            check("A charge stops a quota for at most two bursts and a period") { site in
                 let rules = [hourly(2)]
                 try await site.first.giveBack(-1_000_000_000, to: site.key, rules: rules)
                 try await site.takeNothing(of: rules, firstAfter: hour * 4)
             },
-            check("Lowering leaves the given number of permits") { site in
+            check("Lowering a quota leaves the given number of permits") { site in
                 let rules = [hourly(5), hourly(9)]
                 try await site.first.lower(to: 2, of: site.key, rule: 0, rules: rules)
                 let grant = try await site.take(2, of: rules, 1...10)
@@ -137,7 +137,7 @@ extension SharedStoreConformance {
                 try await site.first.lower(to: 0, of: key, rule: 1, rules: rules)
                 try await site.takeNothing(of: rules, firstAfter: hour, key: key)
             },
-            check("Lowering never gives permits") { site in
+            check("Lowering a quota never adds permits") { site in
                 let rules = [hourly(5)]
                 try await site.take(4, of: rules, 1...4)
                 try await site.first.lower(to: 3, of: site.key, rule: 0, rules: rules)
@@ -156,7 +156,7 @@ extension SharedStoreConformance {
 
     static var cooldowns: [Check] {
         [
-            check("A cool-down comes before the quota, takes nothing, and ends") { site in
+            check("A cool-down refuses before the quota, takes no permits, and ends") { site in
                 let rules = [hourly(3)]
                 try await site.first.coolDown(for: .milliseconds(400), site.key)
                 let answer = try await site.take(rules)
@@ -171,7 +171,7 @@ extension SharedStoreConformance {
                 }
                 try await site.take(3, of: rules, 1...10)
             },
-            check("A cool-down also comes before a quota that was used") { site in
+            check("A cool-down also refuses before a quota that was used") { site in
                 let rules = [hourly(3)]
                 try await site.take(1, of: rules)
                 try await site.first.coolDown(for: .seconds(100), site.key)
@@ -194,7 +194,7 @@ extension SharedStoreConformance {
                 try require(left == nil || left == .zero, "it has \(left ?? .zero) left")
                 try await site.take(3, of: [hourly(3)], 1...10)
             },
-            check("A cool-down belongs to its key") { site in
+            check("A cool-down of one key does not affect another key") { site in
                 try await site.first.coolDown(for: .seconds(100), site.key)
                 try require(
                     try await site.second.cooldown(of: site.key + "2") == nil,

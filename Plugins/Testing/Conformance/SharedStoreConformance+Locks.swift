@@ -17,7 +17,7 @@ extension SharedStoreConformance {
                 try await site.second.unlock(lock)
                 _ = try await taken(site.second, site.key, .seconds(100))
             },
-            check("A lock ends by itself") { site in
+            check("A lock expires") { site in
                 _ = try await taken(site.first, site.key, .milliseconds(200))
                 try await wait(for: "The end of the lock") {
                     let answer = try await site.second.lock(site.key, for: .seconds(100))
@@ -25,7 +25,7 @@ extension SharedStoreConformance {
                     return false
                 }
             },
-            check("Each lock of a key has a higher number than those before") { site in
+            check("Each lock of a key has a higher number than earlier locks") { site in
                 var last: UInt64 = 0
                 for index in 0..<6 {
                     let store = index % 2 == 0 ? site.first : site.second

@@ -25,7 +25,7 @@ extension SharedStoreConformance {
                 // Six permits were taken, two at once. So the seventh waits for five intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
-            check("Permits within the reach are reserved, each with its time") {
+            check("Permits that are due within the reach are reserved, each with its time") {
                 site in
                 let rules = [hourly(2)]
                 let reach = hour * 7 / 2
@@ -35,7 +35,7 @@ extension SharedStoreConformance {
                 let later = try await site.take(1, of: rules, reach: hour * 9 / 2)
                 try requireOffsets(later, hours: 4)
             },
-            check("A request with a small reach leaves what others have reserved") { site in
+            check("A request with a small reach takes no permit that others reserved") { site in
                 let rules = [hourly(2)]
                 try await site.take(102, of: rules, 1...1000, reach: hour * 201 / 2 - hour / 4)
                 try await site.takeNothing(of: rules, firstAfter: hour * 101)
@@ -47,7 +47,7 @@ extension SharedStoreConformance {
                 try requireOffsets(grant, hours: -4, -10)
                 try await site.takeNothing(of: rules, firstAfter: hour * 10)
             },
-            check("If one rule refuses, nothing is taken from the others") { site in
+            check("If one rule refuses, no permits of the other rules are taken") { site in
                 let rules = [hourly(5), hourly(2)]
                 try await site.take(2, of: rules, 1...10)
                 for _ in 0..<3 { try await site.takeNothing(of: rules, firstAfter: hour) }
@@ -55,7 +55,7 @@ extension SharedStoreConformance {
                 let grant = try await site.take(1, of: rules)
                 try requireOffsets(grant, hours: -3, 0)
             },
-            check("A rule that replaces another one starts full, without changing it") { site in
+            check("A rule that replaces another rule starts full, and leaves that rule") { site in
                 try await site.take(2, of: [hourly(2)], 1...10)
                 for rule in [
                     QuotaRule(2, per: hour, burst: 2), QuotaRule(1, per: hour * 2, burst: 2),
@@ -124,13 +124,13 @@ extension SharedStoreConformance {
 
     static var atOnce: [Check] {
         [
-            check("A hundred takes at once get the burst exactly") { site in
+            check("A hundred requests at once get exactly the burst") { site in
                 let answers = try await takeAtOnce(site, [hourly(50)])
                 try require(answers.count == 50, "\(answers.count) of 50 permits were given")
                 let offsets = Set(answers.map { ($0 / hour).rounded() })
                 try require(offsets.count == 50, "two calls got the same permit")
             },
-            check("A hundred takes at once from two rules get the smaller burst") { site in
+            check("A hundred requests at once for two rules get the smaller burst") { site in
                 let rules = [hourly(50), hourly(30)]
                 let answers = try await takeAtOnce(site, rules)
                 try require(answers.count == 30, "\(answers.count) of 30 permits were given")

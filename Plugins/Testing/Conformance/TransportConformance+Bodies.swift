@@ -46,7 +46,7 @@ extension TransportConformance {
                 let content = try await road.content(of: road.get("/"))
                 try require(content == parts.reduce(Data(), +), "the content differs")
             },
-            check("Response trailers reach the caller separately from the head, if declared") {
+            check("Response trailers reach the caller separately from the head (if supported)") {
                 road in
                 guard road.transport.capabilities.contains(.trailers) else { return }
                 road.server.route(
@@ -56,7 +56,7 @@ extension TransportConformance {
                 try require(response.trailers == ["X-Sum": "1"], "got \(response.trailers)")
                 try require(response.headers["X-Sum"] == nil, "a trailer field is in the head")
             },
-            check("The bytes of encoded content are counted as they arrive, if declared") { road in
+            check("The bytes of encoded content are counted on arrival (if supported)") { road in
                 guard road.transport.capabilities.contains(.encodedSizes) else { return }
                 let deflater = try Deflater(.gzip, level: 9)
                 let plain = Data(repeating: 0x78, count: 100_000)
@@ -68,7 +68,7 @@ extension TransportConformance {
                 let counted = response.body.encodedBytes
                 try require(counted == Int64(encoded.count), "counted \(counted ?? -1)")
             },
-            check("The timeline has the phases of the connection, if declared") { road in
+            check("The timeline has the phases of the connection (if supported)") { road in
                 guard road.transport.capabilities.contains(.phaseTimes) else { return }
                 road.server.route("/", .ok(text: "x"))
                 for _ in 0..<2 {
@@ -118,7 +118,7 @@ extension TransportConformance {
                     try require(echo["body"]?.string == wanted, "a \(kind) body was changed")
                 }
             },
-            check("Request trailers follow the content, if declared") {
+            check("Request trailers follow the content (if supported)") {
                 road in
                 guard road.transport.capabilities.contains(.requestTrailers) else { return }
                 road.server.fallback(.echo)
@@ -159,7 +159,7 @@ extension TransportConformance {
                     road.server.requests.allSatisfy { !$0.isComplete || $0.bodyBytes == 0 },
                     "a complete request arrived")
             },
-            check("A truncated body never succeeds") { road in
+            check("Reading a truncated body always fails") { road in
                 let sent = Data("abc".utf8)
                 road.server.route("/short", .short(declared: 100, sent: sent))
                 road.server.route("/reset", .reset(after: sent, declared: 100))
@@ -262,7 +262,7 @@ extension TransportConformance {
                     }
                 }
             },
-            check("A status without a reason is a status") { road in
+            check("A status line without a reason is valid") { road in
                 let head = "HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\nx"
                 road.server.route("/", .raw(Data(head.utf8)))
                 let response = try await road.get("/").response()

@@ -9,7 +9,7 @@ extension TransportConformance {
 
     static var interleaved: [Check] {
         [
-            interleaved("Live content and its response take turns, if declared") { road in
+            interleaved("Live content and its response take turns (if supported)") { road in
                 road.server.fallback(.returningChunks)
                 let (content, source) = AsyncStream.makeStream(of: Data.self)
                 source.yield(Data("x".utf8))
@@ -21,7 +21,7 @@ extension TransportConformance {
                 }
                 try require(count == rounds, "\(count) of \(rounds) bytes came back")
             },
-            interleaved("A response may begin before its request's live content, if declared") {
+            interleaved("A response may begin before its request's live content (if supported)") {
                 road in
                 road.server.fallback(.asking(times: rounds))
                 let (content, source) = AsyncStream.makeStream(of: Data.self)

@@ -6,14 +6,14 @@ import TurnpikeCore
 extension TransportConformance {
     static var upgrades: [Check] {
         [
-            check("A request for an upgrade fails before sending, unless declared") { road in
+            check("A request for an upgrade that is not supported fails before sending") { road in
                 guard !road.transport.capabilities.contains(.upgrades) else { return }
                 try await requireError(.unsupported) {
                     _ = try await road.upgrading("/").response()
                 }
                 try require(road.server.counts.requests == 0, "a request was sent")
             },
-            upgrade("A request for an upgrade and its answer name the protocol, if declared") {
+            upgrade("A request for an upgrade and its answer name the protocol (if supported)") {
                 road in
                 road.server.fallback(.echoing)
                 let response = try await road.upgrading("/a?b").response()
@@ -30,7 +30,7 @@ extension TransportConformance {
                     request.method == .get && request.target == "/a?b",
                     "the request is \(request.method) \(request.target)")
             },
-            upgrade("Upgraded bytes go both ways, first those after the head, if declared") {
+            upgrade("Upgraded bytes go both ways, first those after the head (if supported)") {
                 road in
                 road.server.fallback(.echoing)
                 let connection = try await road.upgraded("/")
@@ -50,7 +50,7 @@ extension TransportConformance {
                 try await writing
                 try require(got == Data("rly".utf8) + sent, "other bytes came back")
             },
-            upgrade("The peer's end ends the bytes of an upgraded connection, if declared") {
+            upgrade("If the peer closes an upgraded connection, its bytes end (if supported)") {
                 road in
                 road.server.fallback(.upgrade(to: "echo", first: Data("bye".utf8)) { _ in })
                 let connection = try await road.upgraded("/")
@@ -58,7 +58,7 @@ extension TransportConformance {
                 while let bytes = try await connection.read(upTo: 10) { got += bytes }
                 try require(got == Data("bye".utf8), "\(got.count) bytes came before the end")
             },
-            upgrade("A response without an upgrade is an ordinary response, if declared") { road in
+            upgrade("A response without upgrade is an ordinary response (if supported)") { road in
                 road.server.route("/length", .status(401, body: Data("who".utf8)))
                 road.server.route(
                     "/chunks", .chunked([Data("w".utf8), Data("ho".utf8)], status: 503))
@@ -72,7 +72,7 @@ extension TransportConformance {
                     try require(content == Data("who".utf8), "the content of \(path) differs")
                 }
             },
-            upgrade("Cancelling the wait for an upgrade closes its connection, if declared") {
+            upgrade("Cancelling the wait for an upgrade closes its connection (if supported)") {
                 road in
                 road.server.fallback(.silence)
                 let call = Task { try await road.upgraded("/") }
@@ -81,7 +81,7 @@ extension TransportConformance {
                 try await requireCancellation { _ = try await call.value }
                 try await road.server.wait { $0.open == 0 }
             },
-            upgrade("A cancellation, a close and a drop end an upgrade, if declared") { road in
+            upgrade("Cancelling, closing and dropping an upgrade end it (if supported)") { road in
                 road.server.fallback(.upgrade(to: "echo") { while $0.read() != nil {} })
                 let held = try await road.upgraded("/")
                 let read = Task { try await held.read(upTo: 10) }

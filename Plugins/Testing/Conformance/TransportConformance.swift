@@ -69,7 +69,7 @@ public enum TransportConformance {
 extension TransportConformance {
     static var connections: [Check] {
         [
-            check("A connect target changes the connection but no name, if declared") { road in
+            check("A connect target changes the connection but no name (if supported)") { road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
                 road.server.fallback(.ok(text: "plain"))
                 let endpoints = try (0..<2).map { _ in try TestServer() }
@@ -96,7 +96,7 @@ extension TransportConformance {
                         "3 calls in a row took \(server.counts.accepted) connections to one place")
                 }
             },
-            check("The URL's host is not looked up if there is a connect target, if declared") {
+            check("With a connect target, the URL's host is not looked up (if supported)") {
                 road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
                 road.server.fallback(.ok(text: "x"))
@@ -109,7 +109,7 @@ extension TransportConformance {
                 try require(request?.headers[.host] == "logical.invalid", "the Host was changed")
                 try require(response.url.host() == "logical.invalid", "the URL was changed")
             },
-            check("An endpoint that refuses the connection is an error of the call, if declared") {
+            check("If an endpoint refuses the connection, the call fails (if supported)") {
                 road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
                 road.server.fallback(.ok(text: "plain"))
@@ -124,7 +124,7 @@ extension TransportConformance {
                 )
                 try require(road.server.counts.requests == 0, "it went to the URL's host")
             },
-            check("An address rule is checked before each connection and request, if declared") {
+            check("An address rule is checked before each connection and request (if supported)") {
                 road in
                 guard road.transport.capabilities.contains(.addressRules) else { return }
                 road.server.fallback(.ok(text: "x"))

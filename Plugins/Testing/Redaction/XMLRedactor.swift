@@ -21,7 +21,7 @@ struct XMLRedactor {
         let parent: Int?
         /// Whether the element's name, an attribute or the preceding key names a secret.
         var isSecret = false
-        /// Whether a sibling names this value, by the sibling's name or by the preceding key.
+        /// Whether the name of a sibling, or the preceding key, names this value.
         var isValue = false
         /// Whether the content is a name, by the preceding key of a property list.
         var isName = false

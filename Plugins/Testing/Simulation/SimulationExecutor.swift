@@ -115,7 +115,7 @@ enum SystemThread {
         defer { unsafe pthread_attr_destroy(attributes) }
         unsafe pthread_attr_setdetachstate(attributes, CInt(PTHREAD_CREATE_DETACHED))
         guard unsafe pthread_attr_setstacksize(attributes, stackBytes) == 0 else { return false }
-        #if canImport(Darwin)
+        #if canImport(Darwin) || canImport(Musl)
         var thread: pthread_t?
         #else
         var thread = pthread_t()

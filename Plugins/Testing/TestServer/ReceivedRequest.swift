@@ -36,7 +36,7 @@ public struct ReceivedRequest: Sendable {
     }
 
     init?(head: Data, connection: Int) {
-        // Splits bytes: a delimiter and a combining mark would form one character.
+        // Bytes are split, since a delimiter and a combining mark would form one character.
         let lines = Self.lines(of: head)
         let parts = lines[0].split(separator: 0x20, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].starts(with: "HTTP/1.".utf8) else { return nil }

@@ -34,8 +34,8 @@ import TurnpikeSupport
 /// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that the gate sees each
 /// attempt, and outside of a ``CircuitBreaker``, which is optional. A client with less than one
 /// call per second to a server learns too little, so use the same gate in the stacks of all clients
-/// of a process. The gate keeps the shares of 1024 origins. If there are more, it drops the least
-/// recently used share, and then admits all calls to that origin. All endpoints of one name have
+/// of a process. The gate keeps the shares of 1024 origins. A further origin replaces the least
+/// recently used origin, to which all calls are then admitted. All endpoints of one name have
 /// one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
@@ -140,8 +140,8 @@ public struct AdmissionControl: Interceptor {
     }
 
     private static let inLine =
-        "A call would wait in line, and a call of a higher class might be refused for its place or take"
-        + " its turn later, before it is refused itself."
+        "A call would wait in line although it is refused afterwards. Its place in line could delay"
+        + " a call of a higher class, or cause the refusal of that call."
 
     /// The origins to which some calls are refused.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
@@ -230,7 +230,7 @@ public struct AdmissionControl: Interceptor {
             // If the closure captures `origin` itself and is inlined, the compiler (6.3) crashes.
             let server = origin.description
             context.report(
-                "\(server) rejects most calls; a share of them is refused now", by: gateName)
+                "\(server) rejects most calls; this client refuses a share now", by: gateName)
         }
     }
 }

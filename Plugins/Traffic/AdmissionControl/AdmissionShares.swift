@@ -23,8 +23,8 @@ final class AdmissionShares: Sendable {
 
     private static let help = [
         refused:
-            "Share of the calls to a server that admission control refuses, from 0 to 1, as of its"
-            + " last call.",
+            "Share of the calls to a server that admission control refuses, from 0 to 1, at the"
+            + " last call to it.",
         "turnpike.admission_control.refusals": "Calls that admission control refused.",
     ]
 

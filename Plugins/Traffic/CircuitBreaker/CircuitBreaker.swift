@@ -24,7 +24,7 @@ import TurnpikeSupport
 /// counts calls, and opens only when retries no longer help.
 ///
 /// If one gate is in several stacks, these stacks share its circuits. The gate keeps the circuits
-/// of 1024 origins. If there are more, it drops the least recently used circuit, which closes it.
+/// of 1024 origins. For a further origin, it drops and so closes the least recently used circuit.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
     private let decide: @Sendable (Outcome) -> CircuitVerdict

@@ -199,8 +199,8 @@ final class Circuits: Sendable {
 
     private static let help = [
         "turnpike.circuit_breaker.state":
-            "Circuits in the state of the label: 1 for the current state of a server's circuit, 0"
-            + " for the others.",
+            "The state of a server's circuit: 1 for the state that the circuit has, 0 for the"
+            + " other states.",
         "turnpike.circuit_breaker.refusals": "Calls that an open circuit refused.",
     ]
 

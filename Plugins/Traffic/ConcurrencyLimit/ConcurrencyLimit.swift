@@ -22,8 +22,8 @@ public import TurnpikeCore
 ///
 /// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
 /// the permit during a back-off. Outside a retry, it limits calls. If one gate is in several
-/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. If there are
-/// more, it drops the least recently used origin without a running call.
+/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. A further
+/// origin replaces the least recently used origin without a running call.
 ///
 /// An inner gate may send a request through the same client, for example to refresh a token. This
 /// request needs its own permit while its call holds a permit. If such calls hold all permits, they
@@ -40,8 +40,8 @@ public struct ConcurrencyLimit: Interceptor {
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - total: The most running calls to all origins together.
-    ///   - perOrigin: The most running calls to one origin.
+    ///   - total: The maximum number of running calls to all origins together.
+    ///   - perOrigin: The maximum number of running calls to one origin.
     ///   - queue: How many calls to all origins together may wait.
     ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
     ///   - meter: Gets the number of running calls (`turnpike.concurrency_limit.in_flight`),
@@ -92,7 +92,7 @@ public struct ConcurrencyLimit: Interceptor {
     public func facts(for request: Request?) -> GateFacts? {
         let rules = permits.currentRules
         var facts = GateFacts(
-            "lets \(rules.total) requests at once through, \(rules.perOrigin) to one origin, and"
+            "lets through \(rules.total) requests at once, \(rules.perOrigin) to one origin, and"
                 + (rules.queue > 0
                     ? " the next \(rules.queue) wait"
                         + WaitingLine.text(of: request, takesTurns: key != nil)
@@ -105,8 +105,8 @@ public struct ConcurrencyLimit: Interceptor {
             facts.order = [.retry, .cache].map {
                 GateOrder(
                     .inside, $0,
-                    because: "Its back-off, or its stored responses, would count as the latency of"
-                        + " the server, which sets the limit.")
+                    because: "Its back-off or its stored responses would count as latency of the"
+                        + " server, and the limit depends on this latency.")
             }
         }
         return facts

@@ -113,9 +113,9 @@ final class Permits: Sendable {
             "Calls under way that a concurrency limit has let pass, bodies included.",
         "turnpike.concurrency_limit.waiting": "Calls that wait in line for a concurrency limit.",
         "turnpike.concurrency_limit.limit":
-            "Calls that may be under way at once to a server, by an adaptive limit.",
+            "The number of calls to a server that an adaptive limit allows at once.",
         "turnpike.concurrency_limit.refusals":
-            "Calls that a concurrency limit refused: it was reached, and its line was full.",
+            "Calls that a concurrency limit refused, because its line was full.",
     ]
 
     // If outcomes do not change the limits, calls do not take the lock for them.
@@ -363,8 +363,8 @@ struct OriginShare: LineEntry {
 
     /// The place of the next waiting call among all origins, if a permit is free.
     ///
-    /// Rounds count only within one line. An overdue call delays its whole line, so its place is
-    /// that of the highest class.
+    /// Rounds count only within one line. An overdue call delays its whole line, so this line has
+    /// the place of the highest class.
     var next: WaitingLine.Place? {
         guard hasRoom, let first = line.first else { return nil }
         return WaitingLine.Place(

@@ -22,8 +22,8 @@ import TurnpikeSupport
 ///
 /// Inside a retry and a redirect, the gate limits the requests that a server gets. Outside a retry,
 /// it limits calls, and does not count their retries. If one gate is in several stacks, these
-/// stacks share its buckets. The gate keeps the buckets of 1024 origins. If there are more, it
-/// drops the least recently used bucket.
+/// stacks share its buckets. The gate keeps the buckets of 1024 origins. A further origin
+/// replaces the least recently used origin.
 ///
 /// If a call is cancelled before its request is sent, its permits are returned. Without a retry,
 /// the gate sends a request once more if its reused connection ended before a response and its
@@ -90,7 +90,7 @@ public struct RateLimit: RateLimiting {
     public static let help = [
         "turnpike.rate_limit.waiting": "Calls that wait in line for their turn under a rate limit.",
         "turnpike.rate_limit.refusals":
-            "Calls that a rate limit refused: its line was full, or the deadline too near.",
+            "Calls that a rate limit refused, because its line was full or the deadline too near.",
     ]
 
     /// Flushes the meter.
@@ -159,7 +159,7 @@ extension RateLimiting {
     /// Charges permits beyond those that a request took, if the cost is known only after a stream.
     /// - Parameters:
     ///   - permits: The number of further permits; a negative number returns permits.
-    ///   - request: The request. Its origin and its key decide which quota is charged.
+    ///   - request: The request, whose origin and key decide which quota is charged.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(
         _ permits: Int, for request: Request, by timeSource: any TimeSource = SystemTimeSource()
@@ -297,7 +297,7 @@ enum RateLimitError {
     static func full(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) has asked to wait" : "the rate limit for \(key) is reached"
+            ? "\(key) asks for a wait" : "the rate limit for \(key) is reached"
         return ClientError(
             .rateLimited,
             "\(reason), and the queue is full; the next request may start in \(wait.text)",
@@ -307,10 +307,10 @@ enum RateLimitError {
     static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) has asked to wait, so that this call could start in \(wait.text)"
+            ? "\(key) asks for a wait, so that this call could start in \(wait.text)"
             : "the rate limit for \(key) would let this call start in \(wait.text)"
         return ClientError(
-            .deadlineExceeded, "\(reason), but its deadline ends before that",
+            .deadlineExceeded, "\(reason), but the deadline of the call ends before that",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 }

@@ -118,7 +118,7 @@ extension RateLimiting {
     /// breaks off or is longer than `maxBytes`, the limit corrects nothing; use
     /// ``charge(_:for:by:)`` then.
     /// - Parameters:
-    ///   - maxBytes: The most bytes of content that the limit keeps for `cost`.
+    ///   - maxBytes: The maximum number of bytes of content that the limit keeps for `cost`.
     ///   - cost: The actual cost in permits; nil if the content does not state it.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func actualCost(

@@ -56,8 +56,8 @@ extension Registry {
                     "total": "The maximum number of running calls to all origins together.",
                     "perOrigin": "The maximum number of running calls to one origin.",
                     "queue": """
-                    The maximum number of waiting calls. If there are more, sheddable calls fail \
-                    first.
+                    The maximum number of waiting calls. If so many wait, further calls fail, \
+                    sheddable calls first.
                     """,
                     "turnHeader": .turnHeader,
                     "adaptive": """

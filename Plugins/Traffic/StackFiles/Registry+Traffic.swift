@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
+import TurnpikeSupport
 import TurnpikeTraffic
 
 extension Registry {
@@ -16,18 +16,18 @@ extension Registry {
             gate: "admissionControl",
             description: PartDescription(
                 """
-                Refuses a share of the calls to an origin that rejects most of them, so that it can \
-                serve the others. Place it inside `retry`, outside of `circuitBreaker` and \
-                `attemptTimeout`.
+                Refuses a share of the calls to an origin that rejects most calls, so that the \
+                origin can serve the others. Place it inside `retry`, outside of `circuitBreaker` \
+                and `attemptTimeout`.
                 """,
                 settings: [
                     "threshold":
-                        "The share of the latest attempts beyond which rejections refuse calls.",
+                        "The share of rejected attempts beyond which the gate refuses calls.",
                     "recovery":
-                        "The time in which the share of calls that is admitted grows to all calls.",
+                        "The time in which the share of admitted calls grows to all calls.",
                     "slowness": """
-                    How many times the usual wait for a head an attempt may take while calls are \
-                    refused; longer ones count as rejected. null leaves waits out of account.
+                    While calls are refused, an attempt counts as rejected if its head comes later \
+                    than this multiple of the usual wait. With null, waits do not count.
                     """,
                     "metrics": .metrics, "switch": .control,
                 ],
@@ -49,19 +49,19 @@ extension Registry {
             gate: "chaos",
             description: PartDescription(
                 """
-                Makes faults on purpose, to see what the gates outside make of them; off until \
+                Makes faults on purpose, to see how the gates outside react. It is off until \
                 `switch` is set. Place it next to the transport.
                 """,
                 settings: [
                     "fault": "What goes wrong.", "status": "The status.",
                     "latency": "How much later.",
-                    "rate": "The share of the requests that the fault happens to.",
-                    "seed": "Chooses the same requests each time.",
-                    "hosts": "The hosts of the requests that may have it. Without them, any.",
-                    "path": "The beginning of their paths.",
-                    "sparesUnrepeatable": "Whether it spares requests that must not be sent twice.",
+                    "rate": "The share of the requests that get the fault.",
+                    "seed": "With the same seed, each run chooses the same requests.",
+                    "hosts": "The hosts whose requests may get the fault. By default, any host.",
+                    "path": "The beginning of the paths of these requests.",
+                    "sparesUnrepeatable": "Whether to spare requests that must not be sent twice.",
                     "metrics": .metrics,
-                    "switch": "The share of the calls that it is on for: 1 is on, 0 is off.",
+                    "switch": "The share of the calls for which the gate is on, from 0 to 1.",
                 ],
                 example: #"""
                     {"use": "chaos", "fault": "latency", "latency": 0.5, "rate": 0.05, "switch": 1}
@@ -76,13 +76,13 @@ extension Registry {
                 """,
                 settings: [
                     "after": """
-                    The wait before each further attempt. Without it, the `percentile` of the \
-                    latest waits for a head, and at least `atLeast`.
+                    The wait before each further attempt. Without it, the wait is the `percentile` \
+                    of the latest waits for a head, and at least `atLeast`.
                     """,
                     "percentile":
-                        "Without `after`: the share of the latest calls that took no longer.",
+                        "If there is no `after`: the share of the latest waits that were shorter.",
                     "atLeast": "The shortest wait, if there is no `after`.",
-                    "attempts": "How many attempts there are, the first included.",
+                    "attempts": "The maximum number of attempts, including the first.",
                     "budget": .budget, "metrics": .metrics, "switch": .control,
                 ],
                 example: #"{"use": "hedge", "after": 0.2}"#)
@@ -96,7 +96,7 @@ extension Registry {
                 """,
                 settings: [
                     "header": .init("The field.", default: "grpc-timeout"),
-                    "form": "What its value is: gRPC's form, with a unit, or a whole number.",
+                    "form": "The form of its value: as in gRPC, with a unit, or a whole number.",
                 ],
                 example: #"""
                     {"use": "propagateDeadline", "header": "X-Timeout-Ms", "form": "milliseconds"}

@@ -32,10 +32,9 @@ public final class ValkeyStore: CacheStore {
     // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
-    /// The most variants of one key.
+    /// The maximum number of variants of one key.
     ///
-    /// If there are more, the server removes the oldest variant. Above this number, the oldest one
-    /// is removed.
+    /// If there are more variants, the server removes the oldest variant.
     static let maxVariants = 16
     static let managementLimit = Duration.seconds(5)
     static let longestTime = Duration.seconds(30 * 86_400)
@@ -226,7 +225,7 @@ extension ValkeyStore {
         /// The longest time for one operation of a call.
         public var timeLimit: Duration = .milliseconds(20)
 
-        /// The most bytes of all variants of a URL together, including heads.
+        /// The maximum number of bytes of all variants of a URL together, including heads.
         ///
         /// Larger content is not stored. A new variant may remove the oldest.
         public var maxEntryBytes = 1 << 20
@@ -239,7 +238,7 @@ extension ValkeyStore {
         ///
         /// So all replicas together send one request. If the replica that sends the request has
         /// stopped, the wait also ends after this time. If a response is not stored, the waiting
-        /// callers send their own requests. So do all callers of the next ten seconds.
+        /// callers, and all callers of the next ten seconds, send their own requests.
         public var fleetLock: Duration?
 
         /// Creates the default options.

@@ -24,7 +24,7 @@ extension ValkeyEngine: TaskExecutor {
 
     /// Runs the waiting jobs.
     ///
-    /// Jobs that they add run later, after the network is served.
+    /// Jobs that these jobs add run later, after the network is served.
     func runJobs(_ list: inout [UnownedJob]) {
         jobs.take(into: &list)
         for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }

@@ -16,7 +16,7 @@ extension ValkeyEngine {
             case .takeGreeting: greet(connection, replies[index], &state)
             case .answer(let command): answer(command, &replies[index], from: connection, &state)
             case .refuse:
-                let text = "\(connection.address) sent a reply to no command"
+                let text = "\(connection.address) sent a reply without a command"
                 return fail(connection, &state, ClientError(.protocol, text))
             default: return
             }

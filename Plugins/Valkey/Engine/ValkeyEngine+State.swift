@@ -151,7 +151,7 @@ struct Figures {
     static let help = [
         "turnpike.valkey.commands": "Commands to Valkey or Redis.",
         "turnpike.valkey.failures":
-            "Commands to Valkey or Redis without a reply: no connection, too late or too many.",
+            "Commands that Valkey or Redis did not answer in time, or that could not be sent.",
         "turnpike.valkey.connects": "Connections to Valkey or Redis that were made.",
         "turnpike.valkey.connections": "Open connections to Valkey or Redis.",
     ]

@@ -31,7 +31,7 @@ final class ValkeyEngine: Sendable {
     // With a quarter of this size, 64 look-ups of 64 KiB at once take 10 to 20 % longer
     // (`bench fleet-cache`). Each read then acknowledges its bytes.
     private static let inputSize = 256 << 10
-    // The most reads from one connection before the other connections are served.
+    // The maximum number of reads from one connection before the other connections are served.
     private static let readsInARow = 16
 
     init(

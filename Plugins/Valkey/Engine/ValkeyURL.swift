@@ -58,7 +58,7 @@ struct ValkeyURL: Sendable {
             let query = text[text.index(after: mark)...]
             guard query.hasPrefix("db=") else {
                 throw Self.fault(
-                    "the query of a socket may be db alone: unix:///run/redis.sock?db=0")
+                    "the query of a socket may be only db=NUMBER: unix:///run/redis.sock?db=0")
             }
             try readDatabase(query.dropFirst(3))
         }
@@ -164,7 +164,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
     }
 
-    /// The most bytes of a host (RFC 1035 §2.3.4 has 253).
+    /// The maximum number of bytes of a host (RFC 1035 §2.3.4 has 253).
     private static let hostLimit = 255
 
     init(host: String, port: UInt16) {

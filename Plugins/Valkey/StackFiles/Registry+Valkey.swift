@@ -22,16 +22,16 @@ extension Registry {
                 """,
                 settings: [
                     "url": """
-                    Where the server is: `redis://user:password@host:6379/0`, with `rediss` for TLS; \
+                    The address: `redis://user:password@host:6379/0`, with `rediss` for TLS, or \
                     `unix:///path` for a socket. Several hosts with commas between them are nodes of \
                     a cluster, or a primary and its replicas.
                     """,
-                    "connections": "The connections to each node.",
+                    "connections": "The number of connections to each node.",
                     "connectTimeout":
                         "The time for finding a host, connecting and logging in together.",
-                    "maxWaitingCommands": "The most commands without a reply; more fail at once.",
+                    "maxWaitingCommands": "If so many commands wait, a further one fails at once.",
                     "maxWaitingBytes":
-                        "The most bytes of commands that are not sent yet; more fail at once.",
+                        "If so many bytes wait to be sent, a further command fails at once.",
                 ],
                 example:
                     #"{"use": "valkey", "url": "redis://cache.internal:6379/0", "replicas": 12}"#)

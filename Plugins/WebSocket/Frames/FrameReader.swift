@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeSupport
 
 /// The kind of a frame (RFC 6455 §11.8).
 enum Opcode: UInt8 {

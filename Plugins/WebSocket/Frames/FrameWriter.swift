@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeSupport
 
 /// Writes the frames of a client (RFC 6455 §5).
 enum FrameWriter {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeSupport
 
 /// Checks that text is UTF-8, in pieces that may end within a character (RFC 3629 §4).
 struct UTF8Check {

@@ -21,7 +21,7 @@ public struct CallMeasurement: Sendable {
     /// (`http.client.request.duration`).
     public let duration: Duration
     /// The time from the request's arrival at the recorder to the head of the response.
-    public let headDuration: Duration?
+    let headDuration: Duration?
     /// How many requests the call sent before the last one (`http.request.resend_count`), including
     /// retries, redirects and replays.
     public let resendCount: Int

@@ -6,7 +6,7 @@ extension Plan {
     func keptBytes(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) -> Int? {
-        guard case .success(let response) = outcome.result, response.status.kind == .successful,
+        guard case .success(let response) = outcome.result, response.status.isSuccessful,
             context.collectedBytes > 0, !outcome.request.options.isStreaming,
             // A caller that waits for the head must not wait for the body.
             !context.isLimitedToHead,

@@ -3,6 +3,17 @@
 public import TurnpikeSupport
 
 extension Response {
+    /// Returns a shared response as the response of a call; the call's cancellation ends the body.
+    public func adopted(by context: Context) -> Response {
+        var response = self
+        response.history = context.call.record
+        response.exchange = nil
+        let canceller = body.canceller
+        let registration = context.onCancel { canceller.cancel($0) }
+        body.onEnd { _ in registration.end() }
+        return response
+    }
+
     /// Discards a response so that its connection can be reused.
     ///
     /// Reads at most 64 KiB of the body for at most 100 ms. If the body is still incomplete, the

@@ -37,4 +37,9 @@ extension Context {
     public func willNotRetry(_ outcome: Outcome, because reason: String) {
         call.record.lastStop = RetryStop(outcome, reason)
     }
+
+    /// States that no gate may send the call again (``retriesForbidden``).
+    ///
+    /// A gate whose calls share one exchange passes on that a retrier has ended this exchange.
+    public func forbidRetries() { call.record.fail() }
 }

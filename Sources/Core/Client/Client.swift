@@ -27,7 +27,7 @@ public final class Client: Sendable {
     /// The URL against which relative targets are resolved.
     public let baseURL: Target?
     /// The serializers for response values.
-    public let serializers: SerializerTable
+    let serializers: SerializerTable
     private let reader: (any CallReader)?
 
     private let base: TargetURI?
@@ -228,20 +228,6 @@ public final class Client: Sendable {
         _ timeSource: any TimeSource, _ randomSource: any RandomSource
     ) -> Context {
         Context(timeSource: timeSource, randomSource: randomSource)
-    }
-}
-
-extension Client {
-    /// Creates a client with a stack that is built from types.
-    public convenience init(
-        baseURL: Target? = nil, transport: any Transport, serializers: SerializerTable,
-        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
-        randomSource: any RandomSource = SystemRandomSource(),
-        @StackBuilder stack: () -> [any Gate]
-    ) {
-        self.init(
-            baseURL: baseURL, transport: transport, stack: Stack(stack()), serializers: serializers,
-            trace: trace, timeSource: timeSource, randomSource: randomSource)
     }
 }
 

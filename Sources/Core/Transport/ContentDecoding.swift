@@ -27,7 +27,7 @@ extension Response {
         if codings.isEmpty || body.isEmpty { return self }
         do {
             guard codings.count <= 5 else {
-                throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
+                throw ContentDecoder.fault("the content has \(codings.count) codings, more than 5")
             }
             // The last coding in `Content-Encoding` was applied last.
             let source = DecodedSource(
@@ -104,7 +104,7 @@ private final class ContentDecoder: @unchecked Sendable {
         } catch {
             unsafe room.deallocate()
             throw Self.fault(
-                "the response's content coding is broken, or other bytes follow its end")
+                "the response's content coding is broken, or more bytes follow the content")
         }
         hasEnded = step.hasEnded
         position += step.consumed

@@ -118,9 +118,9 @@ enum ArrivedHead: Sendable {
 /// How much of a response is buffered if the reader is slower than the peer.
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport is told to pause.
-    public let highWater: Int
+    let highWater: Int
     /// The number of buffered bytes at which a paused transport is told to continue.
-    public let lowWater: Int
+    let lowWater: Int
     /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
     let memoryLimit: Int?
     let fileLimit: Int64

@@ -199,7 +199,7 @@ struct WorstCase: Equatable {
     /// Requests at the same time.
     ///
     /// A further request begins only while the earlier requests run. The last request begins after
-    /// all delays, or just before the earlier ones end. Each request may hold memory. While all
+    /// all delays, or just before the earlier requests end. Each request may hold memory. While all
     /// wait, no exchange is running.
     private mutating func hedge(_ copies: Int, _ delay: Duration?) {
         if copies == 0 { return }

@@ -73,7 +73,7 @@ struct Ledger: Hashable {
     /// The inner part runs once for each redirect, and once for the last response.
     ///
     /// The result is the largest sum of all runs. If each redirect comes from a server, each run
-    /// uses a send of the limit, and its redirect returns this send. If not, redirects from a store
+    /// uses a send of the limit, and its redirect returns this send. But redirects from a store
     /// return sends that were not used, and a later run may exceed the limit.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }

@@ -17,7 +17,7 @@ public struct StackBounds: Sendable, Hashable {
 
     /// How much of the worst case is computed.
     public let extent: Extent
-    /// The most exchanges, including redirects.
+    /// The maximum number of exchanges, including redirects.
     ///
     /// If no retry decides, one more send is counted for a repeatable request, because its reused
     /// connection may end before a response. Requests that a gate sends for many calls, such as a
@@ -32,11 +32,11 @@ public struct StackBounds: Sendable, Hashable {
     /// The longest total time without a running exchange: waits for back-off, for a turn and for
     /// tokens.
     public let waiting: StackBound<Duration>
-    /// The most bytes in memory: collected content, and the memory of gates.
+    /// The maximum number of bytes in memory: collected content, and the memory of gates.
     ///
     /// If the call streams, only the memory of gates counts.
     public let memory: StackBound<Int64>
-    /// The most bytes that gates hold on disk.
+    /// The maximum number of bytes that gates hold on disk.
     public let disk: StackBound<Int64>
 }
 
@@ -97,7 +97,7 @@ extension StackBounds {
                 limit: limit, places: bounding.map { places[$0] },
                 framework: isLimited ? framework : nil)
         }
-        let sendLimit = "\(Ledger.sendLimit) sends, redirects apart"
+        let sendLimit = "\(Ledger.sendLimit) sends, not counting redirects"
         func time(_ account: @escaping (WorstCase) -> Ledger) -> StackBound<Duration> {
             bound(
                 framework: sendLimit, isLimited: account(all).inOneCall < account(all).free,
@@ -109,7 +109,7 @@ extension StackBounds {
         }
         let isLimited = sends(all).inOneCall < sends(all).free
         self.sends = bound(
-            framework: isLimited ? sendLimit : "one more where a kept-alive connection ends",
+            framework: isLimited ? sendLimit : "one more if a kept-alive connection ends",
             isLimited: isLimited || mayResend, { sends($0).inOneCall }, { $0 })
         let head = time { $0.head }
         self.head = head

@@ -39,7 +39,7 @@ extension GateExplanation {
         case .applies: summary ?? "applies its gates"
         case .passedOver(let reason): "passed over: \(reason)"
         case .skipped(let reason): "skipped: \(reason)"
-        case .unknown: "unknown: it states no facts"
+        case .unknown: "unknown: the gate states no facts"
         }
     }
 
@@ -48,7 +48,7 @@ extension GateExplanation {
         var details: [String] = []
         if runs != .perCall { details.append(runs.rawValue) }
         if mayChange, !isCertain {
-            details.append("a gate further out may change the request, and then it applies")
+            details.append("applies if a gate further out changes the request accordingly")
         }
         if isActive, !fields.isEmpty {
             let sets = fields.map { $0.value.isEmpty ? $0.name : "\($0.name): \($0.value)" }
@@ -111,7 +111,7 @@ extension StackBounds {
         switch extent {
         case .full: nil
         case .limits:
-            "which gates bound it is not computed for more than \(Self.maxAttributed) gates"
+            "for more than \(Self.maxAttributed) gates, the gates that bound this are not computed"
         case .nothing: "not computed for a stack of more than 1,000 gates"
         }
     }
@@ -126,8 +126,8 @@ extension StackExplanation {
         if let note = worst.note { return (parts + [note]).joined(separator: "; ") }
         let names = parts.joined(separator: ", ")
         return switch bound.limit {
-        case .atMost: parts.isEmpty ? "no gate adds to it" : names
-        case .unbounded: parts.isEmpty ? "no gate bounds it" : "because of \(names)"
+        case .atMost: parts.isEmpty ? "no gate adds to this" : names
+        case .unbounded: parts.isEmpty ? "no gate bounds this" : "because of \(names)"
         case .unknown:
             parts.isEmpty
                 ? "several gates state no facts" : "because of \(names): no facts are stated"

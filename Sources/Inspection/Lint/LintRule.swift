@@ -141,7 +141,7 @@ extension LintRule {
 
         \(title) (\(severity.rawValue)). \(harm)
 
-        - To mend it: \(remedy.prefix(1).lowercased() + remedy.dropFirst()).
+        - Remedy: \(remedy.prefix(1).lowercased() + remedy.dropFirst()).
         - Source: \(source).
 
         """
@@ -167,8 +167,8 @@ extension LintRule {
         #expect(client.stack.lint(for: transport, baseURL: client.baseURL).isEmpty)
         ```
 
-        `turnpike check stack.json` prints the findings of a stack file, with the line of the gate. It ends with
-        status 2 if a finding is an error; warnings and hints do not change its status.
+        `turnpike check stack.json` prints the findings of a stack file, with the line of the gate. The command ends with
+        status 2 if a finding is an error; warnings and hints do not change the status.
 
         To break a rule on purpose, ignore it by its id, with a comment that says why. In a stack file, the ids are
         a member of the file: `{"lint": {"ignore": ["breaker-outside-retry"]}}`. In code:
@@ -188,9 +188,9 @@ extension LintRule {
         | warning | the stack does not behave as its reader expects |
         | hint | this may be a mistake, or may be meant |
 
-        If a group lets only some requests in, its gates are judged together with gates that the same request
-        may pass. A gate that states no facts is not judged. If it is an interceptor, no gate counts as missing,
-        because the interceptor may do its work. A stack without findings may be wrong. No finding is mere taste.
+        If a group lets only some requests in, the gates of the group are judged together with the gates that such
+        requests may pass. A gate that states no facts is not judged. If an interceptor states no facts, no gate
+        counts as missing, because the interceptor may do its work. A stack without findings may still be wrong.
 
         This article is made from the table of the rules by `turnpike check --rules`.
 

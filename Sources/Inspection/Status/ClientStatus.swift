@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The present state of a client, which shows why calls fail or wait now.
 ///

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-public import Foundation
 import Synchronization
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// A Unix socket from which `turnpike status PATH` reads the state of clients.
 ///
@@ -144,7 +143,10 @@ final class UnixSocket: Sendable {
     func serve(_ patience: timeval, _ content: () -> Data) {
         let peer = accept(descriptor, nil, nil)
         // Without a free descriptor, the peer would at once be accepted again.
-        if peer < 0 { return Thread.sleep(forTimeInterval: 0.1) }
+        if peer < 0 {
+            usleep(100_000)
+            return
+        }
         defer { close(peer) }
         // A child process would inherit the connection, and the peer would not see its end.
         _ = fcntl(peer, F_SETFD, FD_CLOEXEC)

@@ -24,7 +24,7 @@ struct ChunkBuckets {
     }
 
     static let limit = 32
-    // The most buckets of one size; if there are more, the two oldest are merged.
+    // The maximum number of buckets of one size; if there are more, the two oldest are merged.
     private static let perLevel = 4
 
     private(set) var buckets: [Bucket] = []

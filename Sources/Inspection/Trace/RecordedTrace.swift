@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The data of a recorder about a call, before secrets are hidden.
 ///

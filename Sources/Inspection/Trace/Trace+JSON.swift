@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 extension Trace {
     /// Returns the trace as a JSON object.

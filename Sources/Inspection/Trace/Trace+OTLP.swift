@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport

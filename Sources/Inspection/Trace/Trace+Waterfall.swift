@@ -21,7 +21,7 @@ extension Trace {
     ///     attempt 2               200   107 ms    50 µs                  ────────
     /// ```
     /// - Parameters:
-    ///   - width: The most columns of a line, at least 20.
+    ///   - width: The maximum number of columns of a line, at least 20.
     ///   - color: Whether bars and outcomes have ANSI colors, which only a terminal shows.
     /// - Returns: The lines, each with a line end.
     public func waterfall(width: Int = 100, color: Bool = false) -> String {

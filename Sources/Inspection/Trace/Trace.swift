@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// The times of one call: its gates, attempts, waits and exchanges, as spans on one time axis.
 ///

@@ -36,7 +36,7 @@ public final class TraceStore: CallReader {
     public let sampling: Double
     /// A call that takes longer is stored as slow; nil for no such rule.
     public let slowerThan: Duration?
-    /// The most stored calls.
+    /// The maximum number of stored calls.
     public let maxCalls: Int
     /// The approximate memory limit of the stored traces, in bytes.
     public let maxBytes: Int
@@ -50,7 +50,7 @@ public final class TraceStore: CallReader {
     ///     as in the sampling of logs. So a call that is logged at 0.1 is also traced at 0.1.
     ///   - slowerThan: A call that takes longer, including its body, is stored; nil for no such
     ///     rule.
-    ///   - maxCalls: The most stored calls, at least 1.
+    ///   - maxCalls: The maximum number of stored calls, at least 1.
     ///   - maxBytes: The approximate memory limit of the stored traces, in bytes. The newest trace
     ///     (at most about 64 KiB) is always stored.
     ///   - redaction: The rules for hiding secrets in the traces, before they are stored.

@@ -28,8 +28,8 @@ public struct AttemptTimeout: PhasedInterceptor {
     public func facts(for request: Request?) -> GateFacts? {
         guard let limit = request?.options[AttemptTimeoutOption.self] ?? limit else {
             return GateFacts(
-                "ends attempts of calls that ask for it",
-                passedOver: request.map { _ in "the call asks for no limit" })
+                "ends slow attempts of calls that set a limit",
+                passedOver: request.map { _ in "the call sets no limit" })
         }
         return GateFacts(
             "ends an attempt whose head has not come after \(limit.text)",

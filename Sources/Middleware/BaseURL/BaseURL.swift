@@ -18,10 +18,10 @@ public struct BaseURL: RequestAdapter {
 
     /// Creates a gate with one base URL.
     /// - Parameter base: An absolute URL without user information.
-    public init(_ base: Target) { self.base = { base } }
-
-    /// Creates a gate from one base URL as text.
-    public init(_ base: String) { self.init(Target(base)) }
+    public init(_ base: some TargetConvertible) {
+        let base = base.asTarget()
+        self.base = { base }
+    }
 
     /// Creates a gate that calls a closure for the base URL, once for each relative request.
     /// - Parameter base: Returns an absolute URL. If the closure throws an error, the call fails
@@ -44,10 +44,7 @@ public struct BaseURL: RequestAdapter {
 
 extension Gate where Self == BaseURL {
     /// Resolves relative targets against one base URL.
-    public static func baseURL(_ base: Target) -> Self { BaseURL(base) }
-
-    /// Resolves relative targets against one base URL, given as text.
-    public static func baseURL(_ base: String) -> Self { BaseURL(base) }
+    public static func baseURL(_ base: some TargetConvertible) -> Self { BaseURL(base) }
 
     /// Resolves relative targets against the base URL that a closure returns.
     public static func baseURL(_ base: @escaping @Sendable () async throws -> Target) -> Self {

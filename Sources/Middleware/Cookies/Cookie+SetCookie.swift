@@ -13,8 +13,7 @@ extension Cookie {
     ///   - url: The URL of the response.
     ///   - date: The current date.
     ///   - suffixes: The public suffixes. A `Domain` must be the host's registrable domain
-    ///     (``PublicSuffixes/registrableDomain(of:)``) or below it. If the list is empty, the
-    ///     cookie goes only to its host.
+    ///     or below it. If the list is empty, the cookie goes only to its host.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard

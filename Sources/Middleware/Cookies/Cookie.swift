@@ -49,7 +49,7 @@ public struct Cookie: Sendable, Hashable {
     ///   be sent in a `Cookie` line, or if both together are longer than 4096 bytes. The same error
     ///   is thrown if the domain or the path is not valid, or if the cookie breaks the rules of its
     ///   name's prefix.
-    public init(
+    init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
         sameSite: SameSite? = nil, created: Date

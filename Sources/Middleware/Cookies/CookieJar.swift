@@ -126,7 +126,7 @@ public final class CookieJar: CookieStorage {
     }
 
     /// Adds a cookie, or replaces the cookie with the same name, domain and path.
-    public func insert(_ cookie: Cookie, at date: Date) {
+    func insert(_ cookie: Cookie, at date: Date) {
         state.withLock { _ = $0.insert(cookie, at: date) }
         file?.changed(content)
     }

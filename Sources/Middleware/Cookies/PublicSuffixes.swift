@@ -11,8 +11,8 @@ public import TurnpikeSupport
 /// this list, a cookie is sent only to the host that set it, and the jar ignores the `Domain` of
 /// the cookie. A `Domain` with one label, or with two labels that look like a registry (`co.uk`),
 /// is refused like the `Domain` of another host. With a file in the format of the Public Suffix
-/// List (publicsuffix.org), a cookie can be sent to a whole domain, up to the registered name
-/// (``registrableDomain(of:)``).
+/// List (publicsuffix.org), a cookie can be sent to a whole domain, up to the registered
+/// name.
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
@@ -45,7 +45,7 @@ public struct PublicSuffixes: Sendable {
     }
 
     /// Parses a list, and skips lines that are not rules.
-    public init(parsing text: String) {
+    init(parsing text: String) {
         var rules: Set<String> = []
         var wildcards: Set<String> = []
         var exceptions: Set<String> = []
@@ -82,7 +82,7 @@ public struct PublicSuffixes: Sendable {
     /// - Parameter host: The host, in any spelling.
     /// - Returns: The registered name, in lower case and ASCII. The result is nil if the host is a
     ///   suffix or an address, or if the list is empty.
-    public func registrableDomain(of host: String) -> String? {
+    func registrableDomain(of host: String) -> String? {
         registrable(Self.encoded(host[...]))
     }
 

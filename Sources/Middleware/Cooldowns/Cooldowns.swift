@@ -26,7 +26,7 @@ public final class Cooldowns: Sendable {
         var isInUse: Bool { false }
     }
 
-    /// The longest cool-down; if a server asks for a longer one, it is cut.
+    /// The longest cool-down; longer wishes of servers are cut.
     public let longest: Duration
 
     private let sharing: (any CooldownSharing)?
@@ -38,10 +38,10 @@ public final class Cooldowns: Sendable {
     /// Creates cool-downs.
     /// - Parameters:
     ///   - sharing: Reports the cool-downs to other replicas; nil keeps them in this process.
-    ///   - longest: The longest cool-down; if a server asks for a longer one, it is cut.
+    ///   - longest: The longest cool-down; longer wishes of servers are cut.
     ///   - key: Returns the part of the origin that a cool-down is for, such as the name of an
-    ///     account: the same function as `key(_:)` of a limit. ``Retry`` uses it; a limit uses
-    ///     its own function.
+    ///     account. Pass the function that a limit gets by `key(_:)`. ``Retry`` uses this key; a
+    ///     limit uses its own function.
     public init(
         sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil
@@ -95,7 +95,7 @@ public final class Cooldowns: Sendable {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
         context.report(
-            "nothing is sent to \(key) for \(duration.text), because it asked for this", by: gate)
+            "nothing is sent to \(key) for \(duration.text), because it asks for a wait", by: gate)
         sharing?.tell(of: duration, for: key, gate: gate, in: context)
     }
 

@@ -5,18 +5,14 @@ public import TurnpikeCore
 /// A stack that acts as one gate of another stack.
 ///
 /// A group is one value for gates that the services of a team share, or that a plugin provides.
-/// plugin provides.
 ///
 /// ```swift
-/// let house = Group(name: "house rules") {
-///     Limits()
-///     IdleTimeout(.seconds(20))
-/// }
+/// let house = Group([.limits(), .idleTimeout(.seconds(20))], name: "house rules")
 /// let client = Client(transport: transport, stack: [.deadline(.seconds(30)), house, .retry(attempts: 3)])
 /// ```
 ///
-/// A builder can also contain a ``/TurnpikeCore/Stack``. The gates of that stack become gates of
-/// the outer stack.
+/// The builder of a stack can also contain a ``/TurnpikeCore/Stack``. The gates of that stack
+/// become gates of the outer stack.
 public struct Group: GateGroup {
     /// The name of the group in stack descriptions.
     public let gateName: String
@@ -27,12 +23,6 @@ public struct Group: GateGroup {
     public init(_ stack: Stack, name: String = "Group") {
         self.gateName = name
         gates = stack.gates
-    }
-
-    /// Creates a group with a builder.
-    public init(name: String = "Group", @StackBuilder _ gates: () -> [any Gate]) {
-        self.gateName = name
-        self.gates = gates()
     }
 
     /// States that the gates always apply.

@@ -5,12 +5,12 @@ public import TurnpikeCore
 /// Applies gates to requests to certain origins (scheme, host and port).
 ///
 /// ```swift
-/// let client = Client(transport: transport) {
-///     Redirect()
-///     Only(for: [Origin(scheme: "https", host: "api.example.com", port: 443)]) {
-///         SetHeaders(["X-Tenant": "blue"])  // goes nowhere else, not even by a redirect
-///     }
-/// }
+/// let api = Origin(scheme: "https", host: "api.example.com", port: 443)
+/// let client = Client(transport: transport, stack: [
+///     .redirect(),
+///     // This field goes nowhere else, not even by a redirect.
+///     .only(for: [api], [.setHeaders(["X-Tenant": "blue"])]),
+/// ])
 /// ```
 ///
 /// Place these gates inside a ``Redirect``, which changes the origin of the request.
@@ -23,12 +23,6 @@ public struct Only: GateGroup {
     public init(for origins: Set<Origin>, _ stack: Stack) {
         self.origins = origins
         gates = stack.gates
-    }
-
-    /// Creates gates for some origins, with a builder.
-    public init(for origins: Set<Origin>, @StackBuilder _ gates: () -> [any Gate]) {
-        self.origins = origins
-        self.gates = gates()
     }
 
     /// States that the gates apply only to requests to the origins.

@@ -7,10 +7,9 @@ public import TurnpikeCore
 ///
 /// ```swift
 /// let hedging = Switch()
-/// let client = Client(transport: transport) {
-///     Deadline(.seconds(10))
-///     Switched(by: hedging) { Hedge(after: .milliseconds(200)) }
-/// }
+/// let client = Client(transport: transport, stack: [
+///     .deadline(.seconds(10)), .switched(by: hedging, [.hedge(after: .milliseconds(200))]),
+/// ])
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
@@ -37,7 +36,7 @@ public final class Switch: Sendable {
     public var share: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
     /// The person or program that set the share, or nil for a first share without a name.
-    public var setBy: String? { setter.withLock { $0 } }
+    var setBy: String? { setter.withLock { $0 } }
 
     /// Sets the share for all calls that arrive from now on.
     ///
@@ -96,18 +95,12 @@ public final class Switch: Sendable {
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
-    /// The switch of the gates.
-    public let control: Switch
+    let control: Switch
 
     /// Creates gates behind a switch from a stack.
     public init(by control: Switch, _ stack: Stack) {
         self.control = control
         gates = stack.gates
-    }
-
-    /// Creates gates behind a switch, with a builder.
-    public init(by control: Switch, @StackBuilder _ gates: () -> [any Gate]) {
-        self.init(by: control, Stack(gates()))
     }
 
     /// States that the gates apply only if the switch selects the call.

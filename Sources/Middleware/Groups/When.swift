@@ -5,15 +5,10 @@ public import TurnpikeCore
 /// Applies gates to requests that meet a condition.
 ///
 /// ```swift
-/// let client = Client(transport: transport) {
-///     When { $0.method == .get } then: {
-///         Retry(attempts: 5)
-///     }
-///     When { $0.url.path().hasPrefix("/admin/") } then: {
-///         Log(to: .standardError)
-///     }
-/// }
-/// let same: Stack = [.when({ $0.method == .get }, then: [.retry(attempts: 5)])]
+/// let client = Client(transport: transport, stack: [
+///     .when({ $0.method == .get }, then: [.retry(attempts: 5)]),
+///     .when({ $0.url.path().hasPrefix("/admin/") }, then: [.log(to: .standardError)]),
+/// ])
 /// ```
 ///
 /// The condition gets the request as the outer gates have changed it. The condition runs each time
@@ -29,15 +24,6 @@ public struct When: GateGroup {
     public init(_ condition: @escaping @Sendable (Request) -> Bool, then stack: Stack) {
         self.condition = condition
         gates = stack.gates
-    }
-
-    /// Creates gates for some requests, with a builder.
-    public init(
-        _ condition: @escaping @Sendable (Request) -> Bool,
-        @StackBuilder then gates: () -> [any Gate]
-    ) {
-        self.condition = condition
-        self.gates = gates()
     }
 
     /// States that the gates apply only to requests that meet the condition.

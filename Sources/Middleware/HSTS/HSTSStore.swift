@@ -111,7 +111,7 @@ public final class HSTSStore: Sendable {
     }
 
     /// Removes a host.
-    public func remove(_ host: String) {
+    func remove(_ host: String) {
         let entry = entries.withLock { $0.removeValue(forKey: Self.key(host)) }
         if entry != nil { file?.changed(content) }
     }

@@ -48,11 +48,11 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         if let defect = headers.defect {
             throw ClientError(.invalidRequest, "the gate \(gateName): \(defect)")
         }
-        let heldBack = try secrets.heldBack(headers, from: request, gate: gateName, in: context)
-        let absent = headers.filter {
-            !request.headers.contains($0.name) && !heldBack.contains($0.name)
+        let heldBack = try secrets.heldBack(headers, from: request, by: self, in: context)
+        let present = request.headers
+        for field in headers where !present.contains(field.name) && !heldBack.contains(field.name) {
+            request.headers.append(field.name, field.value)
         }
-        for field in absent { request.headers.append(field.name, field.value) }
     }
 
     // The value of `Accept-Language` (RFC 9110 §12.5.4).

@@ -38,11 +38,12 @@ struct SecretFields: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if an entry of the list is not an
     ///   origin.
     func heldBack(
-        _ headers: HTTPHeaders, from request: Request, gate: String, in context: Context
+        _ sections: HTTPHeaders..., from request: Request, by gate: some Gate, in context: Context
     ) throws -> Set<HTTPHeaders.Name> {
         let trail = request.options[RedirectTrail.self]
         if trail == nil && scope == nil { return [] }
-        let secrets = headers.lazy.map(\.name).filter { Redaction.standard.hides(header: $0) }
+        let secrets = sections.joined().map(\.name)
+            .filter { Redaction.standard.hides(header: $0) }
         guard !secrets.isEmpty else { return [] }
         let mayGo =
             try scope?.reaches(request, in: context)
@@ -51,7 +52,8 @@ struct SecretFields: Sendable {
             }
         if mayGo { return [] }
         let place = request.origin?.description ?? "?"
-        context.report("leaves out fields with secrets, which must not go to \(place)", by: gate)
+        context.report(
+            "leaves out fields with secrets, which must not go to \(place)", by: gate.gateName)
         return Set(secrets)
     }
 }

@@ -45,15 +45,12 @@ public struct SetHeaders: SynchronousRequestAdapter {
         if let defect = replacing.defect ?? adding.defect {
             throw ClientError(.invalidRequest, "the gate \(gateName): \(defect)")
         }
-        let heldBack = try [replacing, adding].reduce(into: Set()) {
-            $0.formUnion(try secrets.heldBack($1, from: request, gate: gateName, in: context))
-        }
-        var isFirst: Set<HTTPHeaders.Name> = []
-        for field in replacing where !heldBack.contains(field.name) {
-            if isFirst.insert(field.name).inserted {
-                request.headers[field.name] = field.value
-            } else {
+        let heldBack = try secrets.heldBack(replacing, adding, from: request, by: self, in: context)
+        for (index, field) in replacing.enumerated() where !heldBack.contains(field.name) {
+            if replacing.prefix(index).contains(where: { $0.name == field.name }) {
                 request.headers.append(field.name, field.value)
+            } else {
+                request.headers[field.name] = field.value
             }
         }
         for field in adding where !heldBack.contains(field.name) {

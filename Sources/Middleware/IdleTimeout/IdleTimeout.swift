@@ -45,8 +45,8 @@ public struct IdleTimeout: PhasedInterceptor {
         let own = request?.options[IdleTimeoutOption.self]
         guard let limit = own?.limit ?? limit else {
             return GateFacts(
-                "ends stalled bodies of calls that ask for it",
-                passedOver: request.map { _ in "the call asks for no limit" })
+                "ends stalled bodies of calls that set a limit",
+                passedOver: request.map { _ in "the call sets no limit" })
         }
         var passedOver: String?
         if let options = request?.options {
@@ -54,7 +54,7 @@ public struct IdleTimeout: PhasedInterceptor {
             if own == nil, options.isStreaming { passedOver = "the call streams" }
         }
         return GateFacts(
-            "ends a body that is silent for \(limit.text)", .limitsTime(limit, .silence),
+            "ends a body if no byte arrives for \(limit.text)", .limitsTime(limit, .silence),
             passedOver: passedOver)
     }
 

@@ -20,7 +20,7 @@ public struct Log: RequestLogger {
         /// One line for each request that failed, whose body broke off, or whose status is at least
         /// 400.
         case error
-        /// One line for each request, retry, redirect and note of a gate.
+        /// One line for each request, retry, redirect and message of a gate.
         case info
         /// In addition, one line for each event of a request, with the header fields.
         case debug

@@ -75,7 +75,7 @@ struct LogRecord {
         if content?.isEmpty == true { content = nil }
     }
 
-    // Returns the lowest level that includes an event. Every level includes a failure.
+    // Returns the lowest level that includes an event. Every level includes failures.
     static func level(of event: CallEvent) -> Log.Level {
         switch event.kind {
         case .began, .sent, .received, .responded: .debug

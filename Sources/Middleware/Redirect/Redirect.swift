@@ -66,7 +66,7 @@ public struct Redirect: PhasedInterceptor {
 
     /// Returns true if the response is not a redirect.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
-        response.status.kind != .redirection
+        !response.status.isRedirection
     }
 
     /// Runs the rest of the chain for each hop.
@@ -77,7 +77,7 @@ public struct Redirect: PhasedInterceptor {
         var result = first
         var path = RedirectPath(origins: request.options[RedirectTrail.self] ?? [])
         while true {
-            if case .success(let response) = result, response.status.kind != .redirection {
+            if case .success(let response) = result, !response.status.isRedirection {
                 return response
             }
             let outcome = Outcome(request: request, result: result)

@@ -19,19 +19,19 @@ public struct Backoff: Sendable, Hashable {
         case none
     }
 
-    /// The bound before the second attempt.
+    /// The bound of the wait before the second attempt.
     public var base: Duration
-    /// The bound before the second attempt after a 429 or 503.
+    /// The bound of the wait before the second attempt after a 429 or 503.
     public var throttledBase: Duration
-    /// The highest bound.
+    /// The highest bound of a wait.
     public var max: Duration
     /// How the wait is randomized.
     public var jitter: Jitter
 
     /// Creates a back-off.
     /// - Parameters:
-    ///   - base: The bound before the second attempt. The bound doubles with each attempt.
-    ///   - throttledBase: The bound before the second attempt after a 429 or 503; nil means `base`.
+    ///   - base: The bound of the first wait. The bound doubles with each attempt.
+    ///   - throttledBase: This bound after a 429 or 503; nil means `base`.
     ///   - max: The highest bound.
     ///   - jitter: How the wait is randomized.
     public init(

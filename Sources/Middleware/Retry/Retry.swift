@@ -236,7 +236,7 @@ public struct Retry: RequestRetrier {
 
     private func spent(_ outcome: Outcome, in context: Context) -> RetryDecision {
         guard let error = outcome.error else {
-            return stop(outcome, "the retry budget of its origin is spent", in: context)
+            return stop(outcome, "the retry budget of the origin is spent", in: context)
         }
         return .fail(
             ClientError(

@@ -13,8 +13,8 @@ import TurnpikeSupport
 /// send the retry, the gate returns it to the budget.
 ///
 /// Several clients may share one budget, and so may retries and hedges. A call is counted once, by
-/// the first gate that gets it. The budget keeps the counts of 1024 origins. If there are more, it
-/// drops the counts of the least recently used origin.
+/// the first gate that gets it. The budget keeps the counts of 1024 origins. A further
+/// origin replaces the least recently used origin.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double

@@ -100,6 +100,8 @@ public struct URLPolicy: RequestAdapter {
         guard schemes.contains(origin.scheme) else {
             throw refusal("the scheme \(origin.scheme) is not allowed")
         }
+        let refusesPrivate = guardsPrivate(request)
+        guard refusesPrivate || !deniedHosts.isEmpty || allowedHosts != nil else { return }
         let host = HostName(origin.host)
         if deniedHosts.contains(where: { $0.matches(host) }) { throw refusal("the host is denied") }
         if let allowedHosts, !allowedHosts.contains(where: { $0.matches(host) }) {
@@ -110,7 +112,7 @@ public struct URLPolicy: RequestAdapter {
         if target != nil, deniedHosts.contains(where: { $0.matches(place) }) {
             throw refusal("the host of the connect target is denied")
         }
-        guard guardsPrivate(request) else { return }
+        guard refusesPrivate else { return }
         if case .unixSocket = target { throw refusal("a Unix socket is not a public address") }
         try await judge(place, context)
         let rule = AddressRule.publicAddresses

@@ -29,7 +29,7 @@ public struct UserAgent: SynchronousRequestAdapter {
     }
 
     /// The value that describes this program.
-    public static let ofProgram: String = {
+    static let ofProgram: String = {
         #if canImport(FoundationEssentials)
         func text(_ key: String) -> String? { nil }
         #else

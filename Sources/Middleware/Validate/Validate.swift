@@ -100,7 +100,7 @@ public struct Validate: ResponseValidator {
         }
         throw ClientError(
             .validation,
-            "the content type \(Grammar.escaped(text, upTo: 100)) is not accepted, only"
+            "the content type \(Grammar.escaped(text, upTo: 100)) is not accepted; expected"
                 + " \(Self.list(ranges))", response: response.head)
     }
 

@@ -17,8 +17,8 @@ public import TurnpikeSupport
 public struct FormEncoder: Sendable {
     /// How array elements are named.
     public var arrays: Arrays = .brackets
-    /// How Boolean values are written.
-    public var booleans: Booleans = .numeric
+    /// Whether Boolean values are written as `true` and `false` instead of `1` and `0`.
+    public var usesWordsForBooleans = false
     /// How bytes are written.
     public var data: DataStyle = .base64
     /// How dates are written.
@@ -29,8 +29,8 @@ public struct FormEncoder: Sendable {
     public var keyPaths: KeyPaths = .brackets
     /// How nil is written.
     public var nils: Nils = .dropKey
-    /// How a space is written.
-    public var spaces: Spaces = .percentEncoded
+    /// Whether a space is written as `+`, as in forms sent by browsers, instead of `%20`.
+    public var usesPlusForSpaces = false
     /// Whether fields are sorted by name instead of in the order of the value's encoding.
     public var sortsFields = true
     /// The characters that are not percent-encoded, besides ASCII letters and digits.
@@ -67,7 +67,7 @@ public struct FormEncoder: Sendable {
     }
 
     /// The media type of a body.
-    public var mediaType: MediaType {
+    var mediaType: MediaType {
         guard statesCharset else { return .form }
         let charset = MediaType.Parameter(name: "charset", value: "utf-8")
         return MediaType("application", "x-www-form-urlencoded", parameters: [charset])
@@ -147,19 +147,9 @@ extension FormEncoder {
         }
     }
 
-    /// How Boolean values are written.
-    public enum Booleans: Sendable {
-        /// `1` and `0`
-        case numeric
-        /// `true` and `false`
-        case literal
-
-        func text(_ value: Bool) -> String {
-            switch self {
-            case .numeric: value ? "1" : "0"
-            case .literal: value ? "true" : "false"
-            }
-        }
+    func text(_ value: Bool) -> String {
+        if usesWordsForBooleans { return value ? "true" : "false" }
+        return value ? "1" : "0"
     }
 
     /// How bytes are written.
@@ -257,13 +247,5 @@ extension FormEncoder {
             case .custom(let make): make()
             }
         }
-    }
-
-    /// How a space is written.
-    public enum Spaces: Sendable {
-        /// `%20`
-        case percentEncoded
-        /// `+`, as in forms sent by browsers.
-        case plus
     }
 }

@@ -107,7 +107,7 @@ struct FormValueEncoder: Encoder {
     func encode<Value: Encodable>(_ value: Value) throws {
         switch value {
         case let value as String: slot.set(value)
-        case let value as Bool: slot.set(options.booleans.text(value))
+        case let value as Bool: slot.set(options.text(value))
         case let value as any BinaryInteger: slot.set(String(describing: value))
         case let value as Double: slot.set(String(value))
         case let value as Float: slot.set(String(value))
@@ -134,7 +134,7 @@ struct FormValueEncoder: Encoder {
     private func node(of value: JSONValue) -> FormNode {
         switch value {
         case .null: .null
-        case .bool(let value): .text(options.booleans.text(value))
+        case .bool(let value): .text(options.text(value))
         // A whole number is written as an integer, even if the JSON text has a fraction.
         case .number(let value): .text(value.int.map(String.init) ?? value.description)
         case .string(let value): .text(value)

@@ -24,7 +24,7 @@ struct FormWriter {
         self.options = options
         let unescaped = options.unescaped.filter { !"%&=+# ".contains($0) }
         encoding = PercentEncoding(
-            alsoAllowing: unescaped + (options.spaces == .plus ? " " : ""))
+            alsoAllowing: unescaped + (options.usesPlusForSpaces ? " " : ""))
     }
 
     func write(_ node: FormNode) -> String {
@@ -73,6 +73,6 @@ struct FormWriter {
 
     private func encode(_ text: String) -> String {
         let encoded = encoding.encode(text)
-        return options.spaces == .plus ? encoded.replacing(" ", with: "+") : encoded
+        return options.usesPlusForSpaces ? encoded.replacing(" ", with: "+") : encoded
     }
 }

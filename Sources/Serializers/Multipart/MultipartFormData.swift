@@ -59,9 +59,8 @@ public struct MultipartFormData: Sendable {
     ///   - file: The file.
     ///   - name: The part's name.
     ///   - filename: The file name to send, or nil for the file's own name.
-    ///   - type: The media type; nil for the type of the file name's extension
-    ///     (``TurnpikeCore/MediaType/init(fileExtension:)``), or else `application/octet-stream`. A
-    ///     file without an extension needs a file name or a type.
+    ///   - type: The media type; nil for the type of the file name's extension, or else
+    ///     `application/octet-stream`. A file without an extension needs a file name or a type.
     public mutating func append(
         file: URL, name: String, filename: String? = nil, type: MediaType? = nil
     ) {
@@ -93,7 +92,7 @@ public struct MultipartFormData: Sendable {
         }
         // Only a given boundary is checked: no part can contain a random boundary on purpose.
         if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
-            return refuse("a part contains the form's boundary; pass another one, or none")
+            return refuse("a part contains the form's boundary; pass another, or pass no boundary")
         }
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
         if let filename { head += "; filename=\"\(Self.escaped(filename))\"" }
@@ -163,7 +162,7 @@ extension Client {
 
 extension MediaType {
     /// Creates the media type for a file extension, or nil if the extension is unknown.
-    public init?(fileExtension: String) {
+    init?(fileExtension: String) {
         guard let text = Self.byExtension[fileExtension.lowercased()],
             let type = MediaType(parsing: text)
         else { return nil }

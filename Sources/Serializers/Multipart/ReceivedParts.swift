@@ -3,25 +3,12 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The parts of a multipart response while they arrive: `multipart/mixed`, `multipart/byteranges`,
-/// `multipart/x-mixed-replace` and others.
-///
-/// ```swift
-/// for try await part in client.get("feed").parts() { show(part.type, part.content) }
-/// ```
-///
-/// The request is sent when the first part is requested. Each part is held in memory completely. If
-/// a part is larger than the limit for lines and events, the iterator throws
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``. The preamble and the epilogue are discarded. If a
-/// response ends within a part, the parts before it are returned, then
-/// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
-public struct ReceivedParts: AsyncSequence, Sendable {
+struct ReceivedParts: AsyncSequence, Sendable {
     private let open: @Sendable () async throws -> (Response, Int)
 
     init(_ open: @escaping @Sendable () async throws -> (Response, Int)) { self.open = open }
 
-    /// An iterator over the parts; its release ends the transfer.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
         private let open: @Sendable () async throws -> (Response, Int)
         private var parser: PartParser?
         private var chunks: ResponseBody.AsyncIterator?
@@ -32,13 +19,11 @@ public struct ReceivedParts: AsyncSequence, Sendable {
             self.open = open
         }
 
-        /// The next part, or nil at the end.
-        public mutating func next() async throws -> ReceivedPart? {
+        mutating func next() async throws -> ReceivedPart? {
             try await next(isolation: nil)
         }
 
-        /// The next part, or nil at the end.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws -> ReceivedPart? {
             if hasEnded { return nil }
@@ -74,13 +59,26 @@ public struct ReceivedParts: AsyncSequence, Sendable {
         }
     }
 
-    /// Creates an iterator, whose first `next()` sends the request.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(open) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(open) }
 }
 
 extension Call {
     /// Returns the parts of a multipart response as they arrive.
-    public func parts() -> ReceivedParts {
+    ///
+    /// The content type is `multipart/mixed`, `multipart/byteranges`, `multipart/x-mixed-replace`
+    /// or another multipart type.
+    ///
+    /// ```swift
+    /// for try await part in client.get("feed").parts() { show(part.type, part.content) }
+    /// ```
+    ///
+    /// The request is sent when the first part is requested. Each part is held in memory
+    /// completely. If a part is larger than the limit for lines and events, the iterator throws
+    /// ``/TurnpikeCore/ClientError/Code/tooLarge``. The preamble and the epilogue are discarded. If
+    /// a response ends within a part, the parts before it are returned, then
+    /// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
+    /// - Returns: A sequence of parts. The release of an iterator ends the transfer.
+    public func parts() -> some AsyncSequence<ReceivedPart, any Error> & Sendable {
         ReceivedParts {
             try await serialize(with: HeadSerializer(accept: [MediaType("multipart", "*")]))
         }
@@ -88,10 +86,12 @@ extension Call {
 }
 
 extension Response {
-    /// Returns the parts of the response as they arrive.
+    /// Returns the parts of the response as they arrive; see ``TurnpikeCore/Call/parts()``.
     /// - Parameter maxBytes: The largest part in bytes.
     /// - Returns: A sequence of parts.
-    public func parts(maxBytes: Int = 1_048_576) -> ReceivedParts {
+    public func parts(
+        maxBytes: Int = 1_048_576
+    ) -> some AsyncSequence<ReceivedPart, any Error> & Sendable {
         ReceivedParts { (self, maxBytes) }
     }
 }

@@ -10,14 +10,14 @@ import TurnpikeSupport
 /// ```
 public struct Link: Sendable, Hashable {
     /// One parameter of a link.
-    public struct Parameter: Sendable, Hashable {
+    struct Parameter: Sendable, Hashable {
         /// The name in lower case; the asterisk of an extended notation stays (`title*`, RFC 8187).
-        public let name: String
+        let name: String
         /// The value without quotes; a value in an extended notation is decoded.
-        public let value: String
+        let value: String
 
         /// Creates a parameter.
-        public init(name: String, value: String) {
+        init(name: String, value: String) {
             self.name = name.lowercased()
             self.value = value
         }
@@ -26,10 +26,10 @@ public struct Link: Sendable, Hashable {
     /// The reference as the message has it; it may be relative to the URL of the message.
     public let reference: String
     /// The parameters in their order, without repetitions that RFC 8288 forbids.
-    public let parameters: [Parameter]
+    let parameters: [Parameter]
 
     /// Creates a link.
-    public init(reference: String, parameters: [Parameter] = []) {
+    init(reference: String, parameters: [Parameter] = []) {
         self.reference = reference
         self.parameters = parameters
     }
@@ -45,10 +45,10 @@ public struct Link: Sendable, Hashable {
     }
 
     /// The reference of the link's context, if that is not the resource of the message (§3.2).
-    public var anchor: String? { self[parameter: "anchor"] }
+    var anchor: String? { self[parameter: "anchor"] }
 
     /// The title of the target, preferably in the extended notation (§3.4.1).
-    public var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
+    var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
 
     /// The value of the first parameter with a name, or nil.
     public subscript(parameter name: String) -> String? {

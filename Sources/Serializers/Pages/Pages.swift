@@ -3,30 +3,9 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The pages of a collection; the server sends one page for each request.
-///
-/// ```swift
-/// for try await issues in client.get("issues").pages(of: [Issue].self) {
-///     for issue in issues where issue.isOpen { return issue }
-/// }
-/// ```
-///
-/// Each page is a separate call, with the gates, retries and limits of the first call. A page is
-/// requested when the loop asks for the page. The pages end with a page that has no link to a next
-/// page. Each iterator begins with the first page.
-///
-/// Credentials of the request never go to another origin. The next page must therefore have the
-/// origin of the first request, or its upgrade from http to https. If a redirect led to a page of
-/// another origin, a relative reference in that page is refused, because that origin would choose a
-/// path for the credentials. A reference is followed only if the method is safe, such as GET, or if
-/// the call is ``/TurnpikeCore/Call/retryable(_:)``. For other calls, a server could choose where a
-/// POST is sent again. If the next page has another origin, was already read, or exceeds the limit,
-/// the iterator throws after the last good page.
-public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
-    /// A page.
-    public typealias Element = Page
-    /// Any error of a call.
-    public typealias Failure = any Error
+struct Pages<Page: Sendable>: AsyncSequence, Sendable {
+    typealias Element = Page
+    typealias Failure = any Error
 
     typealias Read = @Sendable (Call) async throws -> (value: Page, response: Response)
     typealias Next = @Sendable (Page, ResponseHead) throws -> NextPage?
@@ -43,8 +22,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         self.next = next
     }
 
-    /// An iterator over the pages.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
         private enum State {
             case before(Call)
             // The page was read; the next page is found when the loop asks for it.
@@ -65,8 +43,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             origin = pages.first.request.origin
         }
 
-        /// The next page, or nil at the end.
-        public mutating func next() async throws -> Page? {
+        mutating func next() async throws -> Page? {
             let state = state
             // After an error, no further pages follow.
             self.state = .ended
@@ -89,8 +66,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             return page
         }
 
-        /// The next page, or nil at the end.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page? {
             try await next()
         }
 
@@ -111,8 +87,8 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             else {
                 throw ClientError(
                     .validation,
-                    "the next page has another origin, to which no credentials may go; request it"
-                        + " by a call of its own", response: head)
+                    "the next page has another origin, to which no credentials may go; request this"
+                        + " page by a separate call", response: head)
             }
             // An http URL and an https URL may have different servers.
             if from != to { call.request.options.connectTarget = nil }
@@ -150,8 +126,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Creates an iterator, whose first `next()` requests the first page.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension NextPage {
@@ -177,6 +152,24 @@ extension Call {
     /// Returns the pages of a collection, each decoded from the content of one response.
     ///
     /// The field `Link: <…>; rel="next"` names the next page (RFC 8288).
+    ///
+    /// ```swift
+    /// for try await issues in client.get("issues").pages(of: [Issue].self) {
+    ///     for issue in issues where issue.isOpen { return issue }
+    /// }
+    /// ```
+    ///
+    /// Each page is a separate call, with the gates, retries and limits of the first call. A page
+    /// is requested when the loop asks for the page. The pages end with a page that has no link to
+    /// a next page. Each iterator begins with the first page.
+    ///
+    /// Credentials of the request never go to another origin. The next page must therefore have the
+    /// origin of the first request, or its upgrade from http to https. If a redirect led to a page
+    /// of another origin, a relative reference in that page is refused, because that origin would
+    /// choose a path for the credentials. A reference is followed only if the method is safe, such
+    /// as GET, or if the call is ``/TurnpikeCore/Call/retryable(_:)``. For other calls, a server
+    /// could choose where a POST is sent again. If the next page has another origin, was already
+    /// read, or exceeds the limit, the iterator throws after the last good page.
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The maximum number of pages; a further page fails with
@@ -184,7 +177,7 @@ extension Call {
     /// - Returns: A sequence of pages.
     public func pages<Page: Decodable & Sendable>(
         of type: Page.Type, limit: Int = 1000
-    ) -> Pages<Page> {
+    ) -> some AsyncSequence<Page, any Error> & Sendable {
         pages(of: type, limit: limit) { NextPage(linkedFrom: $1) }
     }
 
@@ -204,7 +197,7 @@ extension Call {
     public func pages<Page: Decodable & Sendable>(
         of type: Page.Type, limit: Int = 1000,
         next: @escaping @Sendable (Page, ResponseHead) throws -> NextPage?
-    ) -> Pages<Page> {
+    ) -> some AsyncSequence<Page, any Error> & Sendable {
         Pages(self, limit: limit, read: { try await $0.decoded(type) }, next: next)
     }
 }
@@ -227,7 +220,7 @@ extension NextPage {
     /// The page in a `Link` field with the relation `next` (RFC 8288), or nil.
     ///
     /// A link from another resource (`anchor`) does not count.
-    public init?(linkedFrom head: ResponseHead) {
+    init?(linkedFrom head: ResponseHead) {
         let link = head.headers.links.first { link in
             link.relations.contains("next") && Self.isFromPage(link, head)
         }

@@ -76,14 +76,14 @@ extension PropertyListValue {
     /// On Linux, an `NSNumber` with a whole value becomes an integer.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` for any other type, and for names
     ///   that are not strings.
-    public init(untyped value: Any) throws {
+    init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)
         } catch {
             throw ClientError(
                 .serialization,
-                "the value is not a property list: keys must be strings, and values dictionaries,"
-                    + " arrays, strings, numbers, dates or data", underlying: error)
+                "the value is not a property list: keys must be strings, and values must be"
+                    + " dictionaries, arrays, strings, numbers, dates or data", underlying: error)
         }
     }
 

@@ -3,26 +3,12 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The lines of a response as they arrive.
-///
-/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is removed.
-///
-/// ```swift
-/// for try await line in client.get("log").lines() { print(line) }
-/// ```
-///
-/// The request is sent when the first line is requested. Only the transport's buffer is read ahead.
-/// If a line is longer than the limit, the iterator throws
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, it throws
-/// ``/TurnpikeCore/ClientError/Code/serialization``. Both errors contain the line number. If a body
-/// breaks off, its complete lines are returned before the error is thrown.
-public struct Lines: AsyncSequence, Sendable {
+struct Lines: AsyncSequence, Sendable {
     private let source: StreamSource
 
     init(_ source: StreamSource) { self.source = source }
 
-    /// An iterator over the lines; its release ends the transfer.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<String>
 
         fileprivate init(_ source: StreamSource) {
@@ -35,29 +21,43 @@ public struct Lines: AsyncSequence, Sendable {
             }
         }
 
-        /// The next line, or nil at the end.
-        public mutating func next() async throws -> String? { try await records.next() }
+        mutating func next() async throws -> String? { try await records.next() }
 
-        /// The next line, or nil at the end.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
             try await records.next()
         }
     }
 
-    /// Creates an iterator, whose first `next()` sends the request.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source) }
 }
 
 extension Call {
     /// Returns the lines of the response as they arrive.
-    public func lines() -> Lines { Lines(StreamSource(self)) }
+    ///
+    /// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is removed.
+    ///
+    /// ```swift
+    /// for try await line in client.get("log").lines() { print(line) }
+    /// ```
+    ///
+    /// The request is sent when the first line is requested. Only the transport's buffer is read
+    /// ahead. If a line is longer than the limit, the iterator throws
+    /// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, it throws
+    /// ``/TurnpikeCore/ClientError/Code/serialization``. Both errors contain the line number. If a
+    /// body breaks off, its complete lines are returned before the error is thrown.
+    /// - Returns: A sequence of lines. The release of an iterator ends the transfer.
+    public func lines() -> some AsyncSequence<String, any Error> & Sendable {
+        Lines(StreamSource(self))
+    }
 }
 
 extension ResponseBody {
-    /// Returns the lines of the body as they arrive.
+    /// Returns the lines of the body as they arrive; see ``TurnpikeCore/Call/lines()``.
     /// - Parameter maxBytes: The longest line in bytes.
     /// - Returns: A sequence of lines.
-    public func lines(maxBytes: Int = 1_048_576) -> Lines {
+    public func lines(
+        maxBytes: Int = 1_048_576
+    ) -> some AsyncSequence<String, any Error> & Sendable {
         Lines(StreamSource(self, maxBytes: maxBytes))
     }
 }
@@ -156,15 +156,7 @@ struct HeadSerializer: ResponseSerializer {
     }
 }
 
-/// The JSON values of a response with one value per line (NDJSON), as they arrive.
-///
-/// ```swift
-/// for try await event in client.get("events").jsonLines(of: Event.self) { handle(event) }
-/// ```
-///
-/// Blank lines are skipped. An invalid line throws ``/TurnpikeCore/ClientError/Code/serialization``
-/// with the line number, after the values of earlier lines, unless invalid lines are skipped too.
-public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
+struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
     private let source: StreamSource
     private let skipsInvalid: Bool
     private let decode: @Sendable (Data) throws -> Value
@@ -178,8 +170,7 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         self.decode = decode
     }
 
-    /// An iterator over the values; its release ends the transfer.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<Value>
 
         fileprivate init(_ lines: JSONLines) {
@@ -202,28 +193,27 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
             (error as? JSONSyntaxError)?.reason ?? "it does not match the expected type"
         }
 
-        /// The next value, or nil at the end.
-        public mutating func next() async throws -> Value? { try await records.next() }
+        mutating func next() async throws -> Value? { try await records.next() }
 
-        /// The next value, or nil at the end.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? {
             try await records.next()
         }
     }
 
-    /// Creates an iterator, whose first `next()` sends the request.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension ResponseBody {
     /// Returns the JSON values of the body's lines as they arrive.
+    ///
+    /// See ``TurnpikeCore/Call/jsonLines(of:with:skippingInvalid:)``.
     /// - Parameters:
     ///   - maxBytes: The longest line in bytes.
     ///   - skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines(
         maxBytes: Int = 1_048_576, skippingInvalid: Bool = false
-    ) -> JSONLines<JSONValue> {
+    ) -> some AsyncSequence<JSONValue, any Error> & Sendable {
         JSONLines(StreamSource(self, maxBytes: maxBytes), skipsInvalid: skippingInvalid) {
             try JSONValue(parsing: $0)
         }
@@ -232,15 +222,27 @@ extension ResponseBody {
 
 extension Call {
     /// Returns the JSON values of the response's lines as they arrive.
+    ///
+    /// See ``TurnpikeCore/Call/jsonLines(of:with:skippingInvalid:)``.
     /// - Parameter skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
-    public func jsonLines(skippingInvalid: Bool = false) -> JSONLines<JSONValue> {
+    public func jsonLines(
+        skippingInvalid: Bool = false
+    ) -> some AsyncSequence<JSONValue, any Error> & Sendable {
         JSONLines(StreamSource(asking("application/x-ndjson")), skipsInvalid: skippingInvalid) {
             try JSONValue(parsing: $0)
         }
     }
 
-    /// Returns the values of the response's lines, decoded from JSON, as they arrive.
+    /// Returns the values of the response's lines (NDJSON), decoded from JSON, as they arrive.
+    ///
+    /// ```swift
+    /// for try await event in client.get("events").jsonLines(of: Event.self) { handle(event) }
+    /// ```
+    ///
+    /// Blank lines are skipped. An invalid line throws
+    /// ``/TurnpikeCore/ClientError/Code/serialization`` with the line number, after the values of
+    /// earlier lines, unless invalid lines are skipped too.
     /// - Parameters:
     ///   - type: The type of a value.
     ///   - decoder: Decodes each line.
@@ -249,7 +251,7 @@ extension Call {
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, with decoder: any ValueDecoder = JSONValueDecoder(),
         skippingInvalid: Bool = false
-    ) -> JSONLines<Value> {
+    ) -> some AsyncSequence<Value, any Error> & Sendable {
         JSONLines(StreamSource(asking("application/x-ndjson")), skipsInvalid: skippingInvalid) {
             try decoder.decode(type, from: $0)
         }

@@ -3,57 +3,52 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The events of an event stream (WHATWG HTML §9.2), with reconnection.
-///
-/// ```swift
-/// for try await event in client.get("feed").events() { show(event.data) }
-/// ```
-///
-/// The request is sent when the first event is requested. When the stream ends or breaks, the
-/// request is sent again with `Last-Event-ID`. The wait before that is the reconnection time of the
-/// server, or 3 s if the server set no time. The wait is at least 500 ms and at most 5 min, and
-/// doubles for each connection in a row without an event. A status other than 200, or a content
-/// type other than `text/event-stream`, is an error at once. Status 204 or the release of the
-/// iterator ends the stream.
-///
-/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because each repetition of a
-/// POST may cost money or have an effect. Without reconnection, the end of the stream ends the
-/// sequence, and a broken stream throws. ``/TurnpikeCore/Call/retryable(_:)`` overrides this for
-/// one call in either direction: with false, not even a GET is sent again.
-///
-/// The client's deadline covers each connection up to the response head. The client's idle limit
-/// does not apply, because a stream may be silent for any time;
-/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` can set a limit.
-public struct ServerSentEvents: AsyncSequence, Sendable {
+struct ServerSentEvents: AsyncSequence, Sendable {
     let call: Call
     let reconnects: Int
     let lastEventID: String
     let idleLimit: Duration?
 
-    /// An iterator over the events; its release ends the stream.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
         private var reader: EventReader
 
         fileprivate init(_ events: ServerSentEvents) { reader = EventReader(events) }
 
-        /// The next event, or nil at the end.
-        public mutating func next() async throws -> ServerSentEvent? { try await reader.next() }
+        mutating func next() async throws -> ServerSentEvent? { try await reader.next() }
 
-        /// The next event, or nil at the end.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws -> ServerSentEvent? { try await reader.next() }
     }
 
-    /// Creates an iterator, whose first `next()` sends the request.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension Call {
-    /// Returns the server-sent events of the response as they arrive.
+    /// Returns the server-sent events of the response (WHATWG HTML §9.2), with reconnection.
+    ///
+    /// ```swift
+    /// for try await event in client.get("feed").events() { show(event.data) }
+    /// ```
+    ///
+    /// The request is sent when the first event is requested. When the stream ends or breaks, the
+    /// request is sent again with `Last-Event-ID`. The wait before that is the reconnection time of
+    /// the server, or 3 s if the server set no time. The wait is at least 500 ms and at most 5 min,
+    /// and doubles for each connection in a row without an event. A status other than 200, or a
+    /// content type other than `text/event-stream`, is an error at once. Status 204 or the release
+    /// of the iterator ends the stream.
+    ///
+    /// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because each repetition
+    /// of a POST may cost money or have an effect. Without reconnection, the end of the stream ends
+    /// the sequence, and a broken stream throws. ``/TurnpikeCore/Call/retryable(_:)`` overrides
+    /// this for one call in either direction: with false, not even a GET is sent again.
+    ///
+    /// The client's deadline covers each connection up to the response head. The client's idle
+    /// limit does not apply, because a stream may be silent for any time; `idleLimit` can set a
+    /// limit.
     /// - Parameters:
     ///   - reconnects: The maximum number of further requests for the stream in total, if the
-    ///     request may be repeated (``ServerSentEvents``).
+    ///     request may be repeated.
     ///   - lastEventID: The ID of the event after which the stream should start.
     ///   - idleLimit: The longest silence before a connection counts as broken and the request is
     ///     sent again; nil sets no limit. Comments count as activity, so the limit can be little
@@ -61,7 +56,7 @@ extension Call {
     /// - Returns: A sequence of events.
     public func events(
         reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil
-    ) -> ServerSentEvents {
+    ) -> some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         ServerSentEvents(
             call: self, reconnects: reconnects, lastEventID: lastEventID, idleLimit: idleLimit)
     }

@@ -5,33 +5,7 @@ import TurnpikeCore
 public import TurnpikeMiddleware
 
 extension Registry {
-    mutating func registerCredentials() {
-        register(
-            gate: "basic",
-            description: PartDescription(
-                "Sends a user name and a password with each request (RFC 7617).",
-                settings: [
-                    "user": "The user name, without a colon.", "password": "The password.",
-                    "origins": .origins,
-                ],
-                example: #"{"use": "basic", "user": "svc", "password": {"env": "API_PASSWORD"}}"#)
-        ) { BasicAuthentication(settings: $0) }
-        register(
-            gate: "bearer",
-            description: PartDescription(
-                """
-                Sends a bearer token with each request (RFC 6750). Place it inside `redirect`.
-                """,
-                settings: ["token": "The token.", "origins": .origins],
-                example: #"{"use": "bearer", "token": {"env": "TOKEN"}}"#)
-        ) { settings in
-            let token = settings.required("token")
-            if let fault = Settings.defect(.authorization, token) {
-                settings.issue(at: "token", "cannot be sent: \(fault)")
-            }
-            return BearerAuthentication(
-                BearerTokens(BearerToken(token)), origins: settings.keptOrigins())
-        }
+    mutating func registerCookies() {
         register(
             gate: "cookies",
             description: PartDescription(
@@ -65,22 +39,6 @@ extension Registry {
                 ],
                 example: #"{"use": "hsts", "file": "/var/lib/app/hsts"}"#)
         ) { try HSTS(settings: $0) }
-    }
-}
-
-extension BasicAuthentication {
-    init(settings: Settings) {
-        let user = settings.required("user")
-        let password = settings.required("password")
-        if user.utf8.contains(UInt8(ascii: ":")) {
-            settings.issue(at: "user", "the user's name has a colon")
-        }
-        for (key, text, name) in [
-            ("user", user, "the user's name"), ("password", password, "the password"),
-        ] where text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-            settings.issue(at: key, "\(name) has a control character")
-        }
-        self.init(user: user, password: password, origins: settings.keptOrigins())
     }
 }
 
@@ -132,7 +90,7 @@ extension Settings {
     ///
     /// A reload keeps the origin of the first request.
     public func keptOrigins() -> CredentialOrigins {
-        listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
+        listedOrigins() ?? reloadable("scope", for: true) { CredentialOrigins.sharedOwn() }
     }
 
     // Returns the origins that receive fields with secrets. The result is nil if the setting is

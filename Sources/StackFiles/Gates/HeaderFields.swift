@@ -123,9 +123,9 @@ extension Registry {
             gate: "log",
             description: PartDescription(
                 """
-                Logs each request that passes through the gate, and each retry, redirect and note \
-                of a gate inside. Secrets are hidden. If the gate is outermost, it logs calls. \
-                Inside `retry`, it logs attempts.
+                Logs each request that passes through the gate, and each retry, redirect and \
+                message of a gate inside. Secrets are hidden. If the gate is outermost, it logs \
+                calls. Inside `retry`, it logs attempts.
                 """,
                 settings: [
                     "to": .init("Where the lines go: a file, or `\"stderr\"`.", default: "stderr"),

@@ -87,18 +87,3 @@ extension Registry {
         }
     }
 }
-
-extension Registry {
-    mutating func registerCoalesce() {
-        register(
-            gate: "coalesce",
-            description: PartDescription(
-                """
-                Sends identical requests with a safe method only once at a time, and returns the \
-                response to all callers.
-                """,
-                settings: ["maxBody": "The maximum number of bytes of content that callers share."],
-                example: #"{"use": "coalesce", "maxBody": 1048576}"#)
-        ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
-    }
-}

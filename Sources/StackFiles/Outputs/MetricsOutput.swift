@@ -104,7 +104,7 @@ extension Settings {
     private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
         if place.hasPrefix(Self.meterPrefix) {
             issue(
-                at: key, "found a meter, which records no request; expected a file or \"stderr\"")
+                at: key, "found a meter, which records no requests; expected a file or \"stderr\"")
         }
         if isDryRun { return MetricsOutput(path: nil) }
         // The check is here, because later writes of the file cannot report an error.

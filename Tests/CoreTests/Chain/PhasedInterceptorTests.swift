@@ -76,7 +76,7 @@ private struct Refuse: ResponseValidator {
 
 private struct Again: RequestRetrier, PromptlyCancellable {
     func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
-        outcome.attempts < 3 && outcome.status?.kind != .successful ? .retry(after: .zero) : .stop
+        outcome.attempts < 3 && outcome.status?.isSuccessful != true ? .retry(after: .zero) : .stop
     }
 }
 

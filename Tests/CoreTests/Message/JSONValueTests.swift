@@ -97,7 +97,7 @@ struct JSONValueTests {
         let text = #"{"r":"user","r":"admin"}"#
         #expect(try JSONValue(parsing: text)["r"] == "user")
         var strict = JSONReadingOptions()
-        strict.duplicateNames = .refuse
+        strict.refusesDuplicateNames = true
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text, options: strict) }
     }
 
@@ -159,7 +159,7 @@ struct JSONValueTests {
         let filling = (0..<others).map { "\"\($0)\":0," }.joined()
         let text = "{\(filling)\"\u{E9}\":1,\"e\u{301}\":2}"
         let value = try JSONValue(
-            parsing: text, options: JSONReadingOptions(duplicateNames: .refuse))
+            parsing: text, options: JSONReadingOptions(refusesDuplicateNames: true))
         #expect(value.object?.count == others + 2)
         #expect(value["\u{E9}"] == 1)
         #expect(value["e\u{301}"] == 2)

@@ -98,15 +98,7 @@ final class CaddyServer: Sendable {
         _ http3: CurlTransport.HTTP3, stack: Stack = [],
         _ configure: (inout CurlTransport.Configuration) throws -> Void = { _ in }
     ) throws -> Client {
-        var configuration = CurlTransport.Configuration()
-        configuration.http3 = http3
-        configuration.trust.authorities = .file(try #require(TLSFiles.shared).authority)
-        configuration.overrides = [
-            CurlTransport.HostOverride(host: "localhost", port: port, addresses: ["127.0.0.1"])
-        ]
-        try configure(&configuration)
-        return Client(
-            baseURL: base, transport: try CurlTransport(configuration: configuration), stack: stack)
+        try http3Client(http3, at: port, stack: stack, configure)
     }
 }
 

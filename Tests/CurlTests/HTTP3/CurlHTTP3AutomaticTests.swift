@@ -119,15 +119,20 @@ struct CurlHTTP3SettingsTests {
         }
     }
 
-    @Test("Where no libcurl has HTTP/3, the error names what to install")
+    @Test("Where no libcurl has HTTP/3, the error names what to install or to link")
     func missing() {
+        #if LinkedLibcurl
+        let remedy = "link the program with such a libcurl"
+        #else
+        let remedy = "install libcurl3-gnutls"
+        #endif
         for choice in [CurlTransport.HTTP3.automatic, .only] {
             let fault = fault { $0.http3 = choice }
             if (try? CurlLibrary.loadHTTP3()) != nil {
                 #expect(fault == nil)
             } else {
                 #expect(fault?.code == .unsupported)
-                #expect(fault?.message.contains("install libcurl3-gnutls") == true)
+                #expect(fault?.message.contains(remedy) == true)
             }
         }
         #expect(fault { $0.http3 = .off } == nil)

@@ -83,8 +83,9 @@ struct CurlHTTP3Tests {
         let body = try await client.get("endless").response().body
         for try await _ in body { break }
         body.cancel()
-        try await server.upstream.wait { $0.abandoned == 1 }
+        // libcurl 8.21 and later may tell the server only together with the next request.
         #expect(try await client.get("a").response().timeline.isConnectionReused == true)
+        try await server.upstream.wait { $0.abandoned == 1 }
     }
 
     @Test("An answer that ends early is an error, and so is a server that goes away")

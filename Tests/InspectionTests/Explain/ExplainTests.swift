@@ -48,7 +48,7 @@ struct ExplainTests {
         let worst = Stack.standard.explain(get, on: mock).worst
         #expect(worst.sends.limit == .atMost(22))
         #expect(worst.sends.places == ["3", "4"])
-        #expect(worst.sends.framework == "12 sends, redirects apart")
+        #expect(worst.sends.framework == "12 sends, not counting redirects")
         #expect(worst.time.limit == .atMost(.seconds(30)))
         #expect(worst.time.places == ["1"])
         #expect(worst.time.framework == nil)
@@ -73,7 +73,7 @@ struct ExplainTests {
     @Test("The role of a gate without facts tells what it cannot do")
     func roles() {
         let worst = Stack([Stamp()]).explain(get, on: mock).worst
-        // Once more where a kept-alive connection ends.
+        // Once more if a kept-alive connection ends.
         #expect(worst.sends.limit == .atMost(2))
         #expect(worst.waiting.limit == .atMost(.zero))
         #expect(worst.memory.limit == .unknown)
@@ -86,7 +86,7 @@ struct ExplainTests {
             Stack(gates).explain(request, on: mock).worst.sends
         }
         #expect(sends(get).limit == .atMost(2))
-        #expect(sends(get).framework == "one more where a kept-alive connection ends")
+        #expect(sends(get).framework == "one more if a kept-alive connection ends")
         #expect(sends(post).limit == .atMost(1))
         #expect(sends(post, IdempotencyKey()).limit == .atMost(2))
         #expect(sends(get, Retry(attempts: 1)).limit == .atMost(1))

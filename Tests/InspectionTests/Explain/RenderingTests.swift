@@ -49,7 +49,7 @@ struct RenderingTests {
                   time to the head  5 s      Deadline (1)
                   waits in all      1 s      Retry (2)
                   bytes in memory   100 MiB  the framework's 100 MiB of content in memory
-                  bytes on disk     0 bytes  no gate adds to it
+                  bytes on disk     0 bytes  no gate adds to this
                 """)
     }
 

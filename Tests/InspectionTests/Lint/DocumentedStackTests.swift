@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeEndpoints

@@ -139,11 +139,11 @@ extension LintCase {
             [.idempotencyKey(), .retry(attempts: 3)], "one attempt and not 3"),
         LintCase(
             "fixed-idempotency-key", [.setHeaders(["Idempotency-Key": "k"])], [.idempotencyKey()],
-            "the same Idempotency-Key, which SetHeaders sets"),
+            "SetHeaders sets the same Idempotency-Key"),
         LintCase(
             "fixed-idempotency-key",
             [.idempotencyKey(header: "X-Key"), .defaultHeaders(["X-Key": "k"])],
-            [.defaultHeaders(["X-Key": "k"])], "the same X-Key, which DefaultHeaders sets"),
+            [.defaultHeaders(["X-Key": "k"])], "DefaultHeaders sets the same X-Key"),
         LintCase(
             "unsafe-retry-without-key",
             [.retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
@@ -181,7 +181,7 @@ extension LintCase {
             [.coalesce(), .concurrencyLimit(total: 5)], "hold all 5 permits"),
         LintCase(
             "identity-inside-sharing", [.coalesce(), UserToken()], [UserToken(), .coalesce()],
-            "Coalesce sees requests without Authorization, which UserToken adds inside"),
+            "Coalesce sees requests before UserToken, which stands inside, adds Authorization"),
         LintCase(
             "cookies-inside-cache", [.cache(), .cookies()], [.cookies(), .cache()],
             "before Cookies adds"),

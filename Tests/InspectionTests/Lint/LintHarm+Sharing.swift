@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting

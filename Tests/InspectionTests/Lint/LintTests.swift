@@ -3,6 +3,7 @@
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeInspection
@@ -128,8 +129,8 @@ import TurnpikeTraffic
         let story = findings(blind, of: "log-blind").map(\.story)
         #expect(
             story == [
-                "calls that CircuitBreaker refuses or Cache answers by itself leave no line:"
-                    + " Log stands inside them"
+                "calls that CircuitBreaker refuses or Cache answers by itself leave no line in the"
+                    + " log: Log stands inside them"
             ])
     }
 

@@ -2,6 +2,7 @@
 
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeEndpoints

@@ -3,6 +3,8 @@
 import Foundation
 import TestSupport
 import Turnpike
+import TurnpikeAuthentication
+import TurnpikeCache
 import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeInspection

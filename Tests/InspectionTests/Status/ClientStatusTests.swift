@@ -172,7 +172,7 @@ struct ClientStatusTests {
         for _ in 0..<3 { _ = try await client.get(anywhere).response().body.collect(upTo: 9) }
         #expect(
             lines(client, "Cache") == [
-                "answers so far: 2 fresh, 0 stale, 0 validated, 1 sent, 0 passed by",
+                "answers so far: 2 fresh, 0 stale, 0 validated, 1 sent, 0 bypassed",
                 "store: 1 responses, 0 faults so far",
             ])
     }

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import TurnpikeAuthentication
+import TurnpikeCache
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSharedState
@@ -217,7 +218,7 @@ import TurnpikeTraffic
     }
 
     @Test func `a group applies as its condition says`() {
-        let gate = When({ $0.method == .post }) { Retry() }
+        let gate = When({ $0.method == .post }, then: [.retry()])
         #expect(effects(gate) == [.selects(byOrigin: false)])
         #expect(gate.facts(for: get)?.passedOver == "the request does not meet its condition")
         #expect(gate.facts(for: Request(.post, "https://a.test/"))?.passedOver == nil)

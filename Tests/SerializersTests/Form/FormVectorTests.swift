@@ -123,7 +123,7 @@ private let formats: [FormVector] = [
     FormVector("the name again for each element", ["array": [1, 2]], "array=1&array=2") {
         $0.arrays = .repeated
     },
-    FormVector("a boolean as a word", ["bool": true], "bool=true") { $0.booleans = .literal },
+    FormVector("a boolean as a word", ["bool": true], "bool=true") { $0.usesWordsForBooleans = true },
     FormVector("data in Base64", ["data": Data("data".utf8)], "data=ZGF0YQ%3D%3D"),
     FormVector("a date since 2001", ["date": moment], "date=123.456"),
     FormVector("a date since 1970", ["date": moment], "date=978307323.456") {
@@ -213,7 +213,7 @@ private let untyped: [FormVector] = [
         "JSON: numbers are no booleans",
         ["a": 1, "b": 0, "c": 1.0, "d": 0.0, "i": true, "j": false] as JSONValue,
         "a=1&b=0&c=1&d=0&i=true&j=false"
-    ) { $0.booleans = .literal },
+    ) { $0.usesWordsForBooleans = true },
 ]
 
 private let beyond: [FormVector] = [
@@ -229,7 +229,7 @@ private let beyond: [FormVector] = [
     FormVector("kebab", ["oneTwoThree": 1], "one-two-three=1") { $0.keys = .kebabCase },
     FormVector("snake with digits", ["a1Bc2D": 1], "a1_bc2_d=1") { $0.keys = .snakeCase },
     FormVector("upper", ["aB": 1], "AB=1") { $0.keys = .uppercased },
-    FormVector("plus", [" a ": "b c+"], "+a+=b+c%2B") { $0.spaces = .plus },
+    FormVector("plus", [" a ": "b c+"], "+a+=b+c%2B") { $0.usesPlusForSpaces = true },
     FormVector("fewer characters", ["?": "/"], "%3F=%2F") { $0.unescaped = "-._~" },
     FormVector("never unescaped", ["a&": "=+"], "a%26=%3D%2B") { $0.unescaped = "&=+" },
     FormVector("data as numbers", ["d": Data([1, 2])], "d%5B%5D=1&d%5B%5D=2") {

@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeAuthentication
 import TurnpikeSupport
 import TurnpikeTesting
 

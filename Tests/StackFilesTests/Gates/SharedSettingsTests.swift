@@ -58,7 +58,7 @@ struct SharedSettingsTests {
             ("", sharedLimit, "stack[0].shared: the file describes no shared state"),
             (
                 #"{"use": "memory"}"#, #"{"use": "rateLimit", "perSecond": 5}"#,
-                "shared: no gate uses it"
+                "shared: no gate uses this state"
             ),
             ("", #"{"use": "rateLimit", "rules": [{"per": 5}]}"#, "stack[0].rules[0].permits: is"),
             ("", #"{"use": "rateLimit", "rules": [5]}"#, "stack[0].rules[0]: expected an object"),
@@ -77,7 +77,7 @@ struct SharedSettingsTests {
             ),
             (
                 "", #"{"use": "rateLimit", "perSecond": 5, "key": "search"}"#,
-                "stack[0].key: names a shared quota; it needs `shared`"
+                "stack[0].key: names a shared quota, so `shared` is needed"
             ),
             (
                 #"{"use": "memory"}"#,

@@ -117,7 +117,7 @@ struct HARFileTests {
         let hollow = await #expect(throws: ClientError.self) {
             try await client.get("https://shop.example/hollow").data()
         }
-        #expect(hollow?.message.contains("does not contain its content of 7000 bytes") == true)
+        #expect(hollow?.message.contains("does not contain the 7000 bytes") == true)
         try cassette.verify()
         let asked = Request(.get, "https://shop.example/")
         let names = Set(jar.cookies(for: asked, at: client.timeSource.date).map(\.name))

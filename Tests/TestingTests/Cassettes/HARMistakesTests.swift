@@ -163,7 +163,7 @@ struct HARMistakesTests {
     func missing() {
         let folder = CassetteFolder()
         let error = #expect(throws: ClientError.self) { try CassetteTransport(file: folder.file) }
-        #expect(error?.message.contains("record it with the mode record or record-missing") == true)
+        #expect(error?.message.contains("set the mode to \"record\" or \"record-missing\"") == true)
     }
 
     @Test("A file that is cut off, or has a changed byte, is read or refused")

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeCache
 import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeTraffic

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeEndpoints
 import TurnpikeTraffic
 

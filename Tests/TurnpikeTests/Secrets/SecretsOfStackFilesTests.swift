@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeStackFiles
 import TurnpikeTrafficStackFiles
 
@@ -48,6 +49,7 @@ struct SecretsOfStackFilesTests {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerTraffic()
         for variable in Self.variables {
             let value = try #require(ProcessInfo.processInfo.environment[variable])

@@ -4,6 +4,7 @@ import Foundation
 import MallocCounter
 import Turnpike
 import TurnpikeAuthentication
+import TurnpikeCache
 import TurnpikeEndpoints
 import TurnpikeTraffic
 

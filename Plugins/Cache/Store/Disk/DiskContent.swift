@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport

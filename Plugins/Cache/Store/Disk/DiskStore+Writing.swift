@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import Synchronization
+import TurnpikeSupport
 
 // Writing in the background, on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Keeps responses in a folder, which several processes may share.
 ///
@@ -61,7 +62,7 @@ public final class DiskStore: CacheStore {
     /// Creates a store.
     /// - Parameters:
     ///   - directory: The folder; if it does not exist, it is created with mode 0700.
-    ///   - maxBytes: The most bytes on disk.
+    ///   - maxBytes: The maximum number of bytes on disk.
     ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
     ///     `maxBytes`.
     public convenience init(
@@ -232,7 +233,7 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused. If too many bytes wait, these changes wait for the
+    // New heads and removals cannot be refused. If too many bytes wait, new changes wait for the
     // disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Receives the content of one entry: in memory while it is small, then in a temporary file.
 final class DiskWriter: CacheWriter {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import TurnpikeCore
+import TurnpikeSupport
 
 /// A stored response in a file (`FORMAT.md`, "entries").
 struct EntryFile {

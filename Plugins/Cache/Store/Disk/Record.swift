@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Writes numbers and texts as bytes: little-endian numbers, and texts after their length.
 struct RecordWriter {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeSupport
 
 /// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1).

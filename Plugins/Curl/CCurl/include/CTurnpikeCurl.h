@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Swift's interface to libcurl: a library that is loaded at run time, a loop, and transfers in the loop.
+// Swift's interface to libcurl: a library that is loaded at run time or linked, a loop, and transfers in the loop.
 //
 // libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
 // The loop then returns each transfer that has news, and Swift decides about the transfer.
@@ -109,8 +109,9 @@ typedef struct tpc_pool_watcher {
     void *watcher;
     /// A socket was made for a transfer. The address is an IP address, or the path of a Unix socket, which has port 0.
     void (*opening)(void *watcher, void *transfer, int descriptor, const char *address, int port);
-    /// A request is about to be sent from a local port to an IP address and port; the local port is 0 for a Unix socket.
-    void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port);
+    /// A request is about to be sent from a local port to an IP address and port; the local port is 0 for a Unix socket. The
+    /// connection speaks version 1, 2 or 3 of HTTP, or 0 if unknown.
+    void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port, int version);
     /// libcurl waits for the Unix socket on which a request was sent.
     void (*waiting)(void *watcher, void *transfer, int descriptor);
     void (*ended)(void *watcher, void *transfer);

@@ -23,9 +23,9 @@ extension SHA256 {
         guard body.canOpenAgain else {
             throw ClientError(
                 .bodyNotReplayable,
-                "found a request body that can be read only once; expected one that can be read"
-                    + " twice, for its SHA-256 and for sending it: data, a file, or a stream with"
-                    + " `replayable: true`")
+                "found a request body that can be read only once; expected a body that can be read"
+                    + " again, first for its SHA-256 and then to be sent: data, a file, or a stream"
+                    + " with `replayable: true`")
         }
         return try await body.read(into: SHA256()) { $0.update($1) }.finalize()
     }

@@ -79,7 +79,7 @@ final class ResponseBodyStorage: Sendable {
         if isTaken {
             throw ClientError(
                 .unsupported,
-                "a response body can be read once; collect it and use the bytes several times")
+                "a response body can be read only once; collect it to use its bytes several times")
         }
     }
 

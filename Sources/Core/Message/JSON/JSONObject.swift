@@ -62,7 +62,7 @@ public struct JSONObject: Sendable {
     }
 
     /// The names in order.
-    public var names: [String] { members.map(\.name) }
+    var names: [String] { members.map(\.name) }
 
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
         if position(of: name) != nil { return false }

@@ -115,7 +115,7 @@ struct JSONParser {
                 try unsafe skipColon()
                 let value = try unsafe parseValue()
                 let isNew = unsafe !keepsValues || object.append(name, value)
-                if !isNew, unsafe options.duplicateNames == .refuse {
+                if !isNew, unsafe options.refusesDuplicateNames {
                     unsafe position = start
                     throw unsafe fault("two members have this name")
                 }

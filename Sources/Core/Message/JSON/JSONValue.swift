@@ -166,29 +166,24 @@ extension JSONValue {
 
 /// Options for parsing JSON text.
 public struct JSONReadingOptions: Hashable, Sendable {
-    /// How to read an object in which several members have the same name.
-    public enum DuplicateNames: Hashable, Sendable {
-        /// The first member is kept, as in Foundation's `JSONDecoder`.
-        case keepFirst
-        /// The text is rejected; use this case if another program reads the same text.
-        case refuse
-    }
-
     /// How deeply arrays and objects may be nested.
     public var maxDepth: Int
     /// The most bytes that a number may have.
     public var maxNumberBytes: Int
-    /// How to read an object in which several members have the same name.
-    public var duplicateNames: DuplicateNames
+    /// Whether an object in which several members have the same name is rejected.
+    ///
+    /// If false, the first member is kept, as in Foundation's `JSONDecoder`. Set it if another
+    /// program reads the same text.
+    public var refusesDuplicateNames: Bool
 
     /// Creates options; the default depth is the depth of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
-        duplicateNames: DuplicateNames = .keepFirst
+        refusesDuplicateNames: Bool = false
     ) {
         self.maxDepth = maxDepth
         self.maxNumberBytes = maxNumberBytes
-        self.duplicateNames = duplicateNames
+        self.refusesDuplicateNames = refusesDuplicateNames
     }
 }
 
@@ -197,7 +192,7 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The reason, which quotes at most one byte of the text.
     public let reason: String
     /// The position of the fault in bytes, starting at 0.
-    public let offset: Int
+    let offset: Int
     /// The line of the fault, starting at 1.
     public let line: Int
     /// The column of the fault in bytes, starting at 1.

@@ -8,40 +8,15 @@ public struct HTTPStatus: Hashable, Sendable {
     /// Creates a status from its code.
     public init(_ code: Int) { self.code = code }
 
-    /// The class of a status, from its first digit.
-    public enum Kind: Hashable, Sendable {
-        /// 1xx: the server is still processing the request.
-        case informational
-        /// 2xx: the server has understood and accepted the request.
-        case successful
-        /// 3xx: further action is required.
-        case redirection
-        /// 4xx: the request is invalid or cannot be fulfilled.
-        case clientError
-        /// 5xx: the server failed.
-        case serverError
-        /// A code outside the classes of RFC 9110.
-        case unknown
-    }
-
-    /// The class of the status.
-    public var kind: Kind {
-        switch code {
-        case 100..<200: .informational
-        case 200..<300: .successful
-        case 300..<400: .redirection
-        case 400..<500: .clientError
-        case 500..<600: .serverError
-        default: .unknown
-        }
-    }
-
     /// Whether the status is 2xx.
-    public var isSuccessful: Bool { kind == .successful }
+    public var isSuccessful: Bool { 200..<300 ~= code }
+
+    /// Whether the status is 3xx.
+    public var isRedirection: Bool { 300..<400 ~= code }
 
     /// Whether a response with this status never has content (RFC 9110 §6.4.1).
     public var hasNoContent: Bool {
-        code == 204 || code == 205 || code == 304 || kind == .informational
+        code == 204 || code == 205 || code == 304 || 100..<200 ~= code
     }
 
     /// Whether a message with this status always ends after its head (RFC 9112 §6.3).

@@ -58,7 +58,7 @@ public struct Timeline: Sendable, Hashable {
     /// The time from the start of the call to the end of the body.
     public var requestDuration: Duration? { Self.span(start, bodyEnd) }
     /// The time from the end of the body to the value.
-    public var serializationDuration: Duration? { Self.span(bodyEnd, serialized) }
+    var serializationDuration: Duration? { Self.span(bodyEnd, serialized) }
     /// The time from the start of the call to its last event.
     public var totalDuration: Duration? { Self.span(start, serialized ?? bodyEnd ?? head) }
 
@@ -127,7 +127,7 @@ extension Timeline: CustomStringConvertible {
     /// The durations of each known phase and of the whole call.
     ///
     /// `before` is ``preparationDuration``, shown if it is long enough to matter. `value` is
-    /// ``serializationDuration``.
+    /// the time of the conversion into a value.
     public var description: String {
         let preparation = preparationDuration.flatMap { $0 < .microseconds(50) ? nil : $0 }
         let before = preparation.map { Self.text("before", $0) }

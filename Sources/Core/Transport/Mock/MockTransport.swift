@@ -101,10 +101,10 @@ public final class MockTransport: Transport {
     }
 
     /// A report for each unmatched request, with its difference from the nearest stub.
-    public var unmatched: [String] { state.withLock { $0.unmatched } }
+    var unmatched: [String] { state.withLock { $0.unmatched } }
 
     /// The names of the stubs that were never used.
-    public var unused: [String] {
+    var unused: [String] {
         let answered = state.withLock { $0.answered }
         return stubs.enumerated().filter { answered[$0.offset] == nil }.map(\.element.name)
     }
@@ -213,7 +213,7 @@ public struct MockExchange: Sendable {
     public let trailers: HTTPHeaders
 
     /// The place to which a real transport would have connected, if not to the URL's host.
-    public var connectTarget: ConnectTarget? { request.options.connectTarget }
+    var connectTarget: ConnectTarget? { request.options.connectTarget }
 
     /// The content as UTF-8 text, or nil if it is not valid UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }

@@ -8,8 +8,8 @@ extension LintRule {
         LintRule(
             "cache-inside-retry", .warning, "A cache inside the retry",
             harm: """
-                After the first failure, the cache returns a stale response (RFC 5861 \
-                stale-if-error, or a host that cannot be reached). So the retry never makes the \
+                After the first failure, the cache returns a stale response, by stale-if-error \
+                (RFC 5861) or because the host cannot be reached. So the retry never makes the \
                 attempt that could get a fresh response. Every attempt also looks into the store \
                 again.
                 """,
@@ -22,10 +22,10 @@ extension LintRule {
                     + " is made"
             }),
         LintRule(
-            "rate-limit-above-cache", .warning, "A rate limit above the cache",
-            harm: "A stored response costs a token, or waits for one, though nothing is sent.",
+            "rate-limit-above-cache", .warning, "A rate limit outside of the cache",
+            harm: "A stored response takes a token, or waits for a token, though nothing is sent.",
             remedy: "Move the cache outside of the limit",
-            source: "the gate: a limit is meant for the requests that a server gets",
+            source: "documentation of RateLimit: it is meant for requests that reach the server",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .rateLimit) },
             story: { edge, _ in
@@ -34,14 +34,14 @@ extension LintRule {
                     rate = "\(count) every \(time.text)"
                 }
                 return
-                    "stored responses come no faster than \(rate), the rate that is meant for the"
-                    + " server"
+                    "stored responses come no faster than \(rate), although this rate is meant for"
+                    + " the server"
             }),
         LintRule(
-            "concurrency-limit-above-cache", .warning, "A concurrency limit above the cache",
+            "concurrency-limit-above-cache", .warning, "A concurrency limit outside of the cache",
             harm: "A stored response needs a permit, and waits behind calls that are sent.",
             remedy: "Move the cache outside of the limit",
-            source: "the gate: a limit is meant for the requests that a server gets",
+            source: "documentation of ConcurrencyLimit: it is meant for requests to a server",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .concurrencyLimit) },
             story: { edge, _ in
@@ -55,11 +55,11 @@ extension LintRule {
             "rate-limit-inside-concurrency-limit", .warning,
             "A rate limit inside the concurrency limit",
             harm: """
-                A call holds its permit while it waits for its turn, and sends nothing. Calls that \
-                could be sent at once, to other origins for instance, wait for the permit.
+                While a call waits for its turn, it holds its permit and sends nothing. Calls that \
+                could be sent at once, for instance to other origins, wait for this permit.
                 """,
             remedy: "Move the rate limit outside of the concurrency limit",
-            source: "the gates: a permit is held by a pass, with the waits inside of it",
+            source: "documentation of ConcurrencyLimit: a call holds its permit in inner waits",
             edges: { subject in
                 subject.edges(
                     subject.all(.rateLimit).filter { $0.wait != nil },
@@ -76,13 +76,13 @@ extension LintRule {
                     + " \(permits) such calls keep out all others"
             }),
         LintRule(
-            "limit-above-coalesce", .warning, "A limit above a gate that shares exchanges",
+            "limit-above-coalesce", .warning, "A limit outside of a gate that shares exchanges",
             harm: """
                 Each call that waits for a shared exchange takes a token and holds a permit. So \
-                calls for other things wait, although the server has little to do.
+                other calls wait, although the server has little to do.
                 """,
-            remedy: "Move the gate that shares outside of the limit",
-            source: "the gate: coalesce before anything is counted or queued",
+            remedy: "Move the gate that shares exchanges outside of the limit",
+            source: "documentation of Coalesce: place it outside of gates that count calls",
             offender: .inner,
             edges: { subject in
                 subject.edges(
@@ -104,7 +104,7 @@ extension LintRule {
                 because the credential is set further inside. Requests of two users look the same, \
                 and one user gets the response of the other.
                 """,
-            remedy: "Move the credential outside",
+            remedy: "Move the credential outside of the gate that shares or stores responses",
             source: "RFC 9111 §7.3; RFC 9110 §17.12",
             edges: { subject in
                 subject.edges(
@@ -117,7 +117,8 @@ extension LintRule {
                 let names = edge.outer.secrets.flatMap(\.names).map(\.rawValue)
                 let verb = edge.others.count == 1 ? "sees" : "see"
                 return "a user may get another user's response: \(edge.names) \(verb) requests"
-                    + " without \(names.joined(separator: ", ")), which \(edge.outer.name) adds inside"
+                    + " before \(edge.outer.name), which stands inside, adds"
+                    + " \(names.joined(separator: ", "))"
             }),
         LintRule(
             "cache-without-partition", .error, "A cache whose partition has no name",
@@ -127,8 +128,7 @@ extension LintRule {
                 So the cache stores nothing until a partition names the owner of the responses.
                 """,
             remedy: "Name the partition after the service and the account that it uses",
-            source:
-                "RFC 9111 §7.3; the gate: a partition separates its responses from those of others",
+            source: "RFC 9111 §7.3; documentation of Cache: a partition separates owners",
             check: { subject in
                 subject.entries.filter { $0.facts?.lacksPartition ?? false }.map {
                     LintDraft(
@@ -139,10 +139,10 @@ extension LintRule {
             "cookies-inside-cache", .error, "Cookies inside the cache",
             harm: """
                 The cache does not see the cookies. After a sign-out, or a sign-in as another \
-                user, it still has the private responses of the earlier session.
+                user, the cache still returns private responses of the earlier session.
                 """,
             remedy: "Move the cookies outside of the cache",
-            source: "RFC 9111 §7.3; the gate: cookies count for private responses",
+            source: "RFC 9111 §7.3; documentation of Cache: cookies identify the user",
             edges: { subject in
                 subject.edges(
                     subject.all(.cookies),
@@ -164,8 +164,8 @@ extension LintRule {
                 the store, and then continues with local state. This wait counts toward the limits \
                 around the gate. So a slow store makes calls fail that the server would answer.
                 """,
-            remedy: "Lower the time limit of the shared state, to a tenth of the limit around it",
-            source: "the gate: it continues locally after the time limit of its shared state",
+            remedy: "Lower the time limit of the store to a tenth of the limit around the gate",
+            source: "documentation of SharedRateLimit: after this wait, it decides locally",
             check: { subject in
                 subject.entries.flatMap { outer -> [LintDraft] in
                     guard let limit = outer.limit(.head) ?? outer.limit(.body) else { return [] }
@@ -205,13 +205,13 @@ extension LintRule {
                 }
             }),
         LintRule(
-            "local-limit-beside-shared-state", .hint, "A rate limit for each replica alone",
+            "local-limit-beside-shared-state", .hint, "A rate limit of each replica",
             harm: """
                 The replicas share other state, but each replica has this limit for itself. Ten \
                 replicas together send ten times the rate.
                 """,
-            remedy: "If the replicas have one quota together, give the limit the shared state",
-            source: "the gate: a limit without shared state counts the calls of its process",
+            remedy: "If the replicas have one quota together, let the limit use the shared state",
+            source: "documentation of RateLimit: it counts the calls of its own process",
             check: { subject in
                 let limits = subject.all(.rateLimit)
                 guard let sharing = subject.entries.first(where: { $0.storeWait != nil }),
@@ -227,11 +227,11 @@ extension LintRule {
             "quota-drawn-twice", .hint, "Two limits that draw on one quota",
             harm: """
                 Limits with the same name and rules have one quota in the shared state. A request \
-                that passes both takes its permits twice, so the service uses only half of its \
-                quota.
+                that passes both limits takes its permits twice, so the service uses only half of \
+                its quota.
                 """,
             remedy: "Give each limit a name of its own, or remove one of them",
-            source: "the gate: the name of a shared quota tells which limits share it",
+            source: "documentation of SharedRateLimit: limits with the same name share one quota",
             check: { subject in
                 subject.entries.flatMap { inner in
                     subject.entries.filter {

@@ -11,13 +11,13 @@ extension LintRule {
                 A request to a broken endpoint fails for the caller, although the other endpoints \
                 work. With ten endpoints, one of ten calls fails until the endpoint is ejected.
                 """,
-            remedy: "Add a retry outside: it avoids the endpoints that a call has tried",
-            source: "the gate; gRPC A50 ejects an endpoint only after it has failed calls",
+            remedy: "Add a retry outside: a retry avoids endpoints that the call has tried",
+            source: "gRPC A50: an endpoint is ejected only after calls to it have failed",
             check: { subject in
                 subject.all(.endpoints, without: .retry).map {
                     LintDraft(
                         "a call that meets a broken endpoint of \($0.services) fails, although"
-                            + " others work: nothing sends the call again", $0)
+                            + " other endpoints work: no gate sends the call again", $0)
                 }
             }),
         LintRule(
@@ -29,7 +29,7 @@ extension LintRule {
                 until the deadline.
                 """,
             remedy: "Add an attempt timeout inside of the retry",
-            source: "the gate: a deadline of the caller does not count as a failure",
+            source: "documentation of Endpoints: a deadline does not count as a failure",
             check: { subject in
                 subject.all(.endpoints, without: .attemptTimeout).map {
                     LintDraft(
@@ -42,11 +42,11 @@ extension LintRule {
             "wait-inside-endpoints", .warning, "A wait after the choice of an endpoint",
             harm: """
                 The endpoint is chosen before the wait. After the wait, it may be busy, ejected, \
-                or gone. Requests in line count as under way to the endpoint, and their waits \
+                or gone. Requests that wait count as running at the endpoint, and their waits \
                 count as its latency.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
-            source: "the gate: a choice holds for the moment",
+            source: "documentation of Endpoints: a choice is right only for the moment",
             edges: { subject in
                 subject.edges(
                     subject.entries.filter {
@@ -62,12 +62,12 @@ extension LintRule {
         LintRule(
             "answer-inside-endpoints", .warning, "An answer that no endpoint has given",
             harm: """
-                An answer of a cache, a shared exchange or a substitute counts as an answer of the \
-                chosen endpoint. This quick success draws more requests to the endpoint, and hides \
+                A stored, shared or substitute response counts as an answer of the chosen \
+                endpoint. This quick success draws more requests to the endpoint, and hides \
                 its failures.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
-            source: "the gate: it judges an endpoint by what comes from inside",
+            source: "documentation of Endpoints: responses from inside judge the endpoint",
             edges: { subject in
                 subject.edges(
                     subject.entries.filter {
@@ -89,8 +89,8 @@ extension LintRule {
                 The inner gate passes on each request that already has an endpoint, so its list, \
                 its rule and its checks have no effect.
                 """,
-            remedy: "Keep one of them",
-            source: "the gate: it keeps a connect target that is already set",
+            remedy: "Keep only one of the two gates",
+            source: "documentation of Endpoints: it keeps a connect target that is already set",
             check: { subject in
                 let gates = subject.all(.endpoints)
                 return gates.compactMap { inner -> LintDraft? in

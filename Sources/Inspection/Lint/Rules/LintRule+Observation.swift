@@ -9,11 +9,11 @@ extension LintRule {
         LintRule(
             "log-blind", .warning, "A log inside of a gate that answers by itself",
             harm: """
-                A call that an outer gate answers or refuses leaves no line: a stored or shared \
-                response, an open circuit, a full queue. In an outage the log shows less and less.
+                If an outer gate, such as a cache or a circuit breaker, answers or refuses a call, \
+                the log has no line for the call. In an outage the log shows fewer calls.
                 """,
-            remedy: "Move the log outside, or add another one there",
-            source: "the gate: placed outermost, it logs calls",
+            remedy: "Move the log outside of this gate, or add another log there",
+            source: "documentation of Log: as the outermost gate, it logs calls",
             edges: { subject in
                 subject.edges(
                     subject.outermost(.log),
@@ -23,23 +23,23 @@ extension LintRule {
             },
             story: { edge, _ in
                 let gates = edge.others.map { "\($0.name) \(verb($0))" }
-                return "calls that \(gates.joined(separator: " or ")) leave no line:"
-                    + " \(edge.outer.name) stands inside \(gates.count == 1 ? "it" : "them")"
+                return "calls that \(gates.joined(separator: " or ")) leave no line in the"
+                    + " log: \(edge.outer.name) stands inside \(gates.count == 1 ? "it" : "them")"
             }),
         LintRule(
-            "content-in-logs", .hint, "Contents in logs",
+            "content-in-logs", .hint, "Content in logs",
             harm: """
-                Lines show the beginning of contents. Known secrets are redacted, but personal \
-                data is not.
+                Log lines show the beginning of request and response content. Known secrets are \
+                redacted, but personal data is not.
                 """,
-            remedy: "Show contents only while you look for a fault, and not in production",
+            remedy: "Log content only while you look for a fault, and not in production",
             source: "OWASP, \"Logging Cheat Sheet\"; CWE-532",
             check: { subject in
                 subject.entries.compactMap { entry in
                     for case .logs(let bytes) in entry.effects where bytes > 0 {
                         return LintDraft(
-                            "a line shows up to \(ByteCount.text(Int64(bytes))) of a content, with the"
-                                + " personal data in it", entry)
+                            "a log line shows up to \(ByteCount.text(Int64(bytes))) of content,"
+                                + " with personal data", entry)
                     }
                     return nil
                 }
@@ -48,9 +48,9 @@ extension LintRule {
             "unbounded-labels", .warning, "Metrics with unbounded labels",
             harm: """
                 Each new value of a label makes a new series, in this process and in the system that \
-                collects them, until one of them has no memory left.
+                collects the metrics, until one of the two has no memory left.
                 """,
-            remedy: "Count all values beyond a fixed number under one name",
+            remedy: "Limit the number of values, and count all further values under one name",
             source: "OpenTelemetry, metrics SDK: cardinality limits",
             check: { subject in
                 subject.all(where: { $0 == .measures(hasBoundedLabels: false) }).map {
@@ -75,11 +75,11 @@ extension LintRule {
             "server-ends-process", .warning, "URLSession on Linux",
             harm: """
                 FoundationNetworking traps on what a server may send: trailer fields, a connection \
-                that closes inside of a head, a Content-Length near 2⁶³. Nothing can catch that, and \
-                the process ends with all its calls.
+                that closes inside of a head, a Content-Length near 2⁶³. Nothing can catch a trap, \
+                so the process ends with all its calls.
                 """,
             remedy: """
-                Take libcurl, in one line: `Client(transport: try CurlTransport(), …)` with `import \
+                Use libcurl: `Client(transport: try CurlTransport(), …)` with `import \
                 TurnpikeCurl`, or `"transport": {"use": "curl"}` in a stack file
                 """,
             source: "TurnpikeURLSession, \"What URLSession on Linux cannot do\"",
@@ -90,8 +90,8 @@ extension LintRule {
         LintRule(
             "decoding-limit-not-kept", .hint, "A decoding limit that the transport cannot keep",
             harm: """
-                The transport decodes content before the gate can count it. The limit holds only \
-                if the size is declared; other content is bounded only by the limit on bytes.
+                The transport decodes content before the gate can count bytes. If the server does \
+                not declare the size, only the limit on bytes bounds the content.
                 """,
             remedy:
                 "Use a transport that counts encoded bytes, such as libcurl, or limit the bytes",

@@ -37,16 +37,16 @@ extension LintRule {
             },
             story: { edge, _ in
                 "a redirect to http at a host that asks for TLS is sent in plain text:"
-                    + " \(edge.inner.name) sees the first of \(requests(edge)) requests alone"
+                    + " \(edge.inner.name) sees only the first of \(requests(edge)) requests"
             }),
         LintRule(
-            "hsts-inside-https-policy", .warning, "HSTS inside a policy that allows https alone",
+            "hsts-inside-https-policy", .warning, "HSTS inside a policy that allows only https",
             harm: """
                 A URL with http is refused before HSTS can turn it into https, so that HSTS does \
                 nothing.
                 """,
             remedy: "Move HSTS outside of the policy",
-            source: "RFC 6797 §8.3; the gates",
+            source: "RFC 6797 §8.3; documentation of HSTS",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .upgradesScheme }),
@@ -59,9 +59,9 @@ extension LintRule {
         LintRule(
             "cookies-outside-redirect", .error, "Cookies outside of the redirect",
             harm: """
-                The jar sees only the last response of the hops. The cookie of a sign-in, which \
-                comes with a redirect, is lost, and each hop gets the cookies of the first host or \
-                none.
+                The jar sees only the last response of the hops. A cookie that comes with a \
+                redirect, as after a sign-in, is lost. Each hop gets the cookies of the first host \
+                or no cookies.
                 """,
             remedy: "Move the cookies inside the redirect",
             source: "RFC 6265 §5.3: a user agent takes the cookies of every response",
@@ -74,8 +74,8 @@ extension LintRule {
         LintRule(
             "credential-outside-redirect", .warning, "A credential outside of the redirect",
             harm: """
-                Only the first request gets the credential. A hop to another of its origins goes \
-                without it, and a challenge there is not answered.
+                Only the first request gets the credential. A redirect to another origin of the \
+                credential is sent without the credential, and no challenge there is answered.
                 """,
             remedy: "Move the credential inside the redirect",
             source: "RFC 9110 §11.6.2 and §15.4",
@@ -88,14 +88,14 @@ extension LintRule {
                     })
             },
             story: { edge, _ in
-                "a redirect to another origin of the credential arrives without it:"
-                    + " \(edge.inner.name) sees the first of \(requests(edge)) requests alone"
+                "a redirect to another of the credential's origins is sent without the credential:"
+                    + " \(edge.inner.name) sees only the first of \(requests(edge)) requests"
             }),
         LintRule(
             "cache-outside-redirect", .error, "A cache outside of the redirect",
             harm: """
-                The response at the end of the hops is stored under the first URL. A temporary \
-                redirect becomes a lasting one, and the cache never learns its target.
+                The response at the end of the hops is stored under the first URL. So a temporary \
+                redirect acts as a permanent one, and nothing is stored for its target.
                 """,
             remedy: "Move the cache inside the redirect",
             source: "RFC 9111 §2: each response is stored under its own request",
@@ -114,7 +114,7 @@ extension LintRule {
                 """,
             remedy:
                 "Move the redirect outside of the retry, so that each hop has attempts of its own",
-            source: "RFC 9110 §15.4; the gate",
+            source: "RFC 9110 §15.4; documentation of Retry",
             edges: { $0.edges(.redirect, outside: .retry) },
             story: { edge, _ in
                 let (hops, attempts) = (hops(edge.outer) + 1, edge.attempts)
@@ -126,12 +126,12 @@ extension LintRule {
         LintRule(
             "validation-inside-redirect", .hint, "A validation inside the redirect",
             harm: """
-                Each redirect is refused before it is followed. A gate between the two, such as a \
-                log or a breaker, sees an error where there is none, and the beginning of the \
-                redirect's content is read.
+                Each redirect is refused before it is followed. A gate between the validation and \
+                the redirect, such as a log or a breaker, sees an error although there is none. \
+                Also, the beginning of the redirect's content is read.
                 """,
             remedy: "Move the validation outside of the redirect",
-            source: "RFC 9110 §15.4; the gates",
+            source: "RFC 9110 §15.4; documentation of Validate",
             edges: { $0.edges(.validation, outside: .redirect) },
             story: { edge, _ in
                 "each of up to \(hops(edge)) redirects counts as a refused response to the gates"

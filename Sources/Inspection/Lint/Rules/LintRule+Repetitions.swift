@@ -9,8 +9,8 @@ extension LintRule {
         LintRule(
             "key-inside-retry", .warning, "An idempotency key inside the retry",
             harm: """
-                The retry sees a POST without a key. So it does not send the POST again once a \
-                server may have seen it, and the key has no effect.
+                The retry sees a POST without a key. So the retry does not send the POST again if \
+                a server may have seen it, and the key has no effect.
                 """,
             remedy: "Move the key outside of the retry",
             source: "draft-ietf-httpapi-idempotency-key-header; RFC 9110 §9.2.2",
@@ -22,14 +22,14 @@ extension LintRule {
             },
             story: { edge, _ in
                 "a POST that fails has one attempt and not"
-                    + " \(edge.attempts.map(String.init) ?? "many"): its key is set"
-                    + " inside the retry, which does not see it"
+                    + " \(edge.attempts.map(String.init) ?? "many"): the retry"
+                    + " does not see the key, which is set inside of it"
             }),
         LintRule(
             "fixed-idempotency-key", .error, "One idempotency key for all calls",
             harm: """
-                A server takes each later request for a repetition of the first one. It does not \
-                perform the later requests, and answers them with its response to the first.
+                A server takes each later request for a repetition of the first one. So the \
+                server performs only the first request, and answers all with the first response.
                 """,
             remedy: "Leave the field out, and add a gate that makes a key for each call",
             source: "draft-ietf-httpapi-idempotency-key-header §2.2: a key is unique",
@@ -41,16 +41,16 @@ extension LintRule {
                     }
                     return fixed.map {
                         LintDraft(
-                            "all calls have the same \($0.rawValue), which \(entry.name) sets, and a"
-                                + " server acts only on the first", entry)
+                            "\(entry.name) sets the same \($0.rawValue) on all calls, and a server"
+                                + " performs only the first call", entry)
                     }
                 }
             }),
         LintRule(
             "unsafe-retry-without-key", .hint, "A retry of POST without a key",
             harm: """
-                If a server has done the work and its answer is lost, it does the work again: a \
-                second order, a second payment.
+                If a server has done the work but its answer is lost, the server does the work \
+                again, such as a second order or a second payment.
                 """,
             remedy: "Add an idempotency key outside of the retry, if the server knows such keys",
             source: "RFC 9110 §9.2.2",
@@ -68,12 +68,12 @@ extension LintRule {
         LintRule(
             "fallback-hides-failures", .warning, "A substitute that hides failures",
             harm: """
-                The gates outside see an answer where there was a failure. A retry does not try \
-                again, a hedge takes the substitute for the first good answer, a breaker counts a \
-                success, and a cache may store it.
+                The gates outside see an answer instead of a failure. A retry does not try again, \
+                a hedge takes the substitute as the first good answer, a breaker counts a success, \
+                and a cache may store the substitute.
                 """,
-            remedy: "Move the fallback outside",
-            source: "the gate: place it outside of all gates whose failures it covers",
+            remedy: "Move the fallback outside of these gates",
+            source: "documentation of Fallback: place it outside of gates whose failures it covers",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .answers(.substitute) }),
@@ -84,16 +84,16 @@ extension LintRule {
             story: { edge, _ in
                 let isOne = edge.others.count == 1
                 return "\(edge.names) never \(isOne ? "sees" : "see") a failure: \(edge.outer.name)"
-                    + " inside \(isOne ? "it" : "them") turns each into an answer"
+                    + " inside \(isOne ? "it" : "them") turns each failure into an answer"
             }),
         LintRule(
             "fallback-inside-deadline", .hint, "A substitute that does not cover the deadline",
             harm: """
-                A call that meets its deadline fails without the substitute, although most \
-                substitutes are meant for slow servers.
+                If the deadline of a call passes, the call fails without the substitute, although \
+                most substitutes are meant for slow servers.
                 """,
             remedy: "Move the fallback outside of the deadline",
-            source: "the gate: a deadline outside ends the call, and with it the fallback",
+            source: "documentation of Fallback: a deadline outside of it also ends the fallback",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .answers(.substitute) }),

@@ -9,10 +9,10 @@ extension LintRule {
         LintRule(
             "stale-stamp", .warning, "A signature outside of gates that send later",
             harm: """
-                The request is signed once. It is sent after a wait, or sent again, with the same \
-                date. The server refuses a signature that is too old, or that it has already seen.
+                The request is signed once, but sent later, or sent again, with the same date. \
+                The server refuses a signature that is too old, or that it has already seen.
                 """,
-            remedy: "Move the signature inside",
+            remedy: "Move the signature inside of these gates",
             source: "RFC 9421 §3.2.1; AWS Signature Version 4: requests expire after 5 minutes",
             offender: .inner,
             edges: { subject in
@@ -49,8 +49,8 @@ extension LintRule {
         LintRule(
             "secret-without-origins", .warning, "A secret for any origin",
             harm: """
-                A call to an absolute URL, which may come from a response or a user, sends the \
-                secret to its host. Only a redirect to another origin is recognised.
+                If a call has an absolute URL, from a response or a user for instance, the host of \
+                this URL gets the secret. Only redirects to another origin leave out the secret.
                 """,
             remedy: "Name the origins of the secret, or put the gate into a group for them",
             source: "CWE-522; CVE-2018-1000007 (curl)",
@@ -87,11 +87,11 @@ extension LintRule {
         LintRule(
             "credential-overridden", .warning, "Two gates for one credential",
             harm: """
-                A gate keeps the Authorization that a request already has, or replaces it. So one \
-                of the two credentials is never sent, and its gate may renew it in vain.
+                If a request already has an Authorization field, a gate keeps or replaces it. So \
+                one of the two credentials is never sent, although its gate may refresh it.
                 """,
             remedy: "Remove one of the gates, or give each its own origins",
-            source: "the gates: a request with a credential of its own keeps it",
+            source: "documentation of the gates: a credential that the request already has is kept",
             check: { subject in
                 let gates = subject.entries.filter { !$0.secrets.isEmpty }
                 return gates.flatMap { first in
@@ -109,9 +109,9 @@ extension LintRule {
             "limits-missing", .warning, "No limits on content",
             harm: """
                 The client accepts a header section of any size, and a small compressed response \
-                may become 100 MiB in memory (a decompression bomb), for each call under way.
+                may become 100 MiB in memory (a decompression bomb), for each running call.
                 """,
-            remedy: "Add limits inside of the gates that discard or follow responses",
+            remedy: "Add limits inside of gates that act on a response, such as retry and redirect",
             source: "CWE-409; RFC 9110 §17.5",
             check: { subject in
                 let isLimited = !subject.all(where: {

@@ -12,8 +12,7 @@ extension LintRule {
                 server that is down gets every attempt of each call. Failures that a retry hides \
                 never count.
                 """,
-            remedy:
-                "Move the breaker inside, unless it is to open only when retries no longer help",
+            remedy: "Move the breaker inside, unless it should open only if retries do not help",
             source:
                 "Nygard, \"Release It!\", 2018: a breaker guards each request to a remote system",
             offender: .inner,
@@ -25,13 +24,13 @@ extension LintRule {
                     + " the retry and counts calls"
             }),
         LintRule(
-            "breaker-without-attempt-timeout", .hint, "A circuit breaker that a hang does not open",
+            "breaker-without-attempt-timeout", .hint, "A circuit breaker that ignores hangs",
             harm: """
                 A call whose deadline passes does not count against the server. So if a server \
                 accepts requests and never answers, the circuit stays closed.
                 """,
             remedy: "Add an attempt timeout inside the breaker",
-            source: "the gate: a deadline of the caller does not count as a failure",
+            source: "documentation of CircuitBreaker: a deadline does not count as a failure",
             check: { subject in
                 subject.hasUnknown
                     ? []
@@ -49,22 +48,22 @@ extension LintRule {
                 A call takes one token, and each further attempt is sent without a token. A server \
                 that fails gets several times the rate, at the worst time.
                 """,
-            remedy: "Move the rate limit inside, or add another one there",
-            source: "the gate: placed inside a retry, it limits the requests that a server sees",
+            remedy: "Move the rate limit inside of the retry, or add another rate limit there",
+            source: "documentation of RateLimit: inside a retry, it limits sent requests",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .rateLimit) },
             story: { edge, _ in
-                "a server that fails gets \(most(edge.attempts, of: edge.inner)): it stands"
+                "a server that fails gets \(most(edge.attempts, of: edge.inner)): the limit stands"
                     + " outside of the retry and counts calls"
             }),
         LintRule(
             "concurrency-limit-outside-retry", .hint, "A concurrency limit outside of the retry",
             harm: """
                 A call holds its permit through all its back-offs, while it sends nothing. In an \
-                outage, calls that wait for their next attempt keep out those that would succeed.
+                outage, calls that wait for their next attempt keep out others that would succeed.
                 """,
-            remedy: "Move the concurrency limit inside, or add another one there",
-            source: "the gate: placed inside a retry, it releases the permit during a back-off",
+            remedy: "Move the concurrency limit inside of the retry, or add another limit there",
+            source: "documentation of ConcurrencyLimit: in a retry, back-offs hold no permit",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .concurrencyLimit) },
             story: { edge, _ in
@@ -76,11 +75,11 @@ extension LintRule {
             "hedge-outside-retry", .warning, "A hedge outside of the retry",
             harm: """
                 Each copy of a request has retries of its own, so that copies and attempts \
-                multiply. A retry also reads the content before it returns the response, and the \
-                hedge takes this for a late response.
+                multiply. A retry also reads the content before it returns the response, so the \
+                hedge treats the response as late.
                 """,
             remedy: "Move the hedge inside the retry",
-            source: "Dean and Barroso, \"The Tail at Scale\", 2013; the gate",
+            source: "Dean and Barroso, \"The Tail at Scale\", 2013; documentation of Hedge",
             offender: .inner,
             edges: { $0.edges(.retry, outside: .hedge) },
             story: { edge, _ in
@@ -96,11 +95,10 @@ extension LintRule {
             "hedge-inside-concurrency-limit", .warning, "A hedge inside the concurrency limit",
             harm: """
                 A call holds one permit while it sends several requests. So the server gets more \
-                requests than the limit says, above all when it is slow.
+                requests than the limit says, above all when the server is slow.
                 """,
             remedy: "Move the hedge outside of the limit",
-            source:
-                "the gates: a pass holds a permit, and a copy is a pass through the gates inside",
+            source: "documentation of Hedge: a copy passes only the gates inside of the hedge",
             edges: { $0.edges(.hedge, outside: .concurrencyLimit) },
             story: { edge, _ in
                 var (copies, limit) = (0, 0)
@@ -109,8 +107,8 @@ extension LintRule {
                 let (most, isBeyond) = limit.multipliedReportingOverflow(by: copies + 1)
                 return
                     "a server may get \(isBeyond ? "any number of" : String(most)) requests at once"
-                    + " although the limit says \(limit): the hedge stands inside it, and its copies"
-                    + " take no permits"
+                    + " although the limit says \(limit): the hedge stands inside the limit, and"
+                    + " its copies take no permits"
             }),
         LintRule(
             "hedge-inside-rate-limit", .warning, "A hedge inside the rate limit",
@@ -119,21 +117,20 @@ extension LintRule {
                 slow gets several times the rate.
                 """,
             remedy: "Move the hedge outside of the limit, or add another limit inside of it",
-            source:
-                "the gates: a pass takes a token, and a copy is a pass through the gates inside",
+            source: "documentation of Hedge: a copy passes only the gates inside of the hedge",
             offender: .inner,
             edges: { $0.edges($0.all(.hedge), outsideOfSome: .rateLimit) },
             story: { edge, _ in
                 let copies = LintSubject.product(edge.others) { $0.copies.map { $0 &+ 1 } }
                 return
                     "a server that is slow gets \(most(copies, of: edge.inner)): the hedge stands"
-                    + " inside it, and its copies take no tokens"
+                    + " inside the limit, and its copies take no tokens"
             }),
         LintRule(
             "hedge-never", .warning, "A hedge that comes too late",
-            harm: "The first request has failed by its own limit before a copy would be sent.",
-            remedy: "Hedge earlier than the attempt timeout",
-            source: "the gate: a hedge is not a retry, and sends nothing after a failure",
+            harm: "The attempt timeout ends the first request before a copy would be sent.",
+            remedy: "Let the hedge wait for less time than the attempt timeout",
+            source: "documentation of Hedge: it is not a retry, and sends nothing after a failure",
             check: { subject in
                 subject.all(.hedge).flatMap { hedge in
                     subject.all(.attemptTimeout, inside: hedge).compactMap { attempt in
@@ -150,10 +147,10 @@ extension LintRule {
         LintRule(
             "two-retries", .hint, "Two retries around each other",
             harm: """
-                Attempts multiply. An inner retry gives up for a reason, but the outer one begins \
-                everything again, above all in an outage.
+                Attempts multiply. An inner retry gives up for a reason, but the outer retry then \
+                repeats all inner attempts, above all in an outage.
                 """,
-            remedy: "Remove one of them, or let them retry different outcomes",
+            remedy: "Remove one of the two retries, or let them retry different outcomes",
             source:
                 "Brooker, \"Timeouts, retries, and backoff with jitter\", AWS Builders' Library",
             check: { subject in
@@ -168,14 +165,14 @@ extension LintRule {
                     }
                     return LintDraft(
                         "a call may be sent \(first * second) times: each of \(first) attempts has"
-                            + " \(second) of its own", of: [outer] + inside)
+                            + " \(second) attempts of its own", of: [outer] + inside)
                 }
             }),
         LintRule(
             "sends-beyond-limit", .error, "More sends than a call may make",
             harm: """
                 Retries, hedges and replays multiply. If a call would exceed the limit of sends, \
-                the client ends it with an error that hides the error of the server.
+                the client ends the call with an error that hides the error of the server.
                 """,
             remedy: "Make fewer attempts",
             source: "Client.sendLimit",
@@ -191,8 +188,8 @@ extension LintRule {
                 guard most > Client.sendLimit else { return [] }
                 return [
                     LintDraft(
-                        "in the worst case, a call would be sent \(most) times; it ends as"
-                            + " sendLimit after \(Client.sendLimit): "
+                        "in the worst case, a call would be sent \(most) times; it ends with the"
+                            + " error sendLimit after \(Client.sendLimit) sends: "
                             + always.map(\.name).joined(separator: " × "), of: always)
                 ]
             }),

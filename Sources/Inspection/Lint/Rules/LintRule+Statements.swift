@@ -29,12 +29,12 @@ extension LintRule {
                 return "\(edge.outer.name) must stand outside of \(edge.inner.name)"
             }),
         LintRule(
-            "needed-gate-missing", .warning, "A gate without another one that it needs",
+            "needed-gate-missing", .warning, "A gate without another gate that it needs",
             harm: """
                 A gate states that it has no use without another gate, which the stack does not \
                 have.
                 """,
-            remedy: "Add the other gate, or remove this one",
+            remedy: "Add the other gate, or remove this gate",
             source: "the gate's own facts (GateFacts.order)",
             check: { subject in
                 subject.entries.flatMap { entry in
@@ -50,7 +50,7 @@ extension LintRule {
             }),
         LintRule(
             "contradictory-facts", .error, "A gate whose facts contradict each other",
-            harm: "Neither the findings nor the bounds of the stack can be relied on.",
+            harm: "The findings and the bounds of the stack are not reliable.",
             remedy: "Correct the facts of the gate",
             source: "GateFacts",
             check: { subject in
@@ -102,7 +102,7 @@ extension GateFacts {
             found.append("\(values.count) different figures for \(name)")
         }
         if passedOver != nil {
-            found.append("that it is passed over, for no request in particular")
+            found.append("that it is passed over, but the facts are not for a request")
         }
         return found
     }
@@ -143,7 +143,7 @@ extension GateEffect {
             "\(bytes) bytes"
         case .limitsDecoding(let ratio) where ratio < 1: "a decoding limit of \(ratio) times"
         case .logs(let bytes) where bytes < 0: "lines with \(bytes) bytes of contents"
-        case .setsFields(let names, _) where names.isEmpty: "that it sets fields, and none"
+        case .setsFields(let names, _) where names.isEmpty: "that it sets fields, but names none"
         default: nil
         }
     }

@@ -8,18 +8,18 @@ extension LintRule {
         LintRule(
             "deadline-inside-retry", .error, "A deadline inside a retry",
             harm: """
-                Each attempt has the whole deadline, and the waits between attempts have none. The \
-                call may take several times as long as the deadline says. Also, an attempt that \
+                Each attempt has the whole deadline, and the waits between attempts have no limit. \
+                A call may take several times as long as the deadline says. Also, an attempt that \
                 the deadline ends is not tried again, because a deadline ends a call.
                 """,
-            remedy: "Move the deadline outside, and limit an attempt by an attempt timeout",
+            remedy: "Move the deadline outside, and limit attempts by an attempt timeout",
             source: "gRPC, \"Deadlines\": a deadline covers a call with all its attempts",
             edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.retry)) },
             story: { edge, _ in
                 let limit = edge.outer.limit(.body) ?? .zero
                 let total = longest(edge.others, limit)?.text ?? "any time"
-                return "a call may take \(total) although the deadline says \(limit.text): it"
-                    + " stands inside the retry, and each attempt has a deadline of its own"
+                return "a call may take \(total) although the deadline says \(limit.text): the"
+                    + " deadline stands inside the retry, and each attempt has its own deadline"
             }),
         LintRule(
             "deadline-inside-redirect", .error, "A deadline inside a redirect",
@@ -27,24 +27,24 @@ extension LintRule {
                 Each hop begins with the whole deadline, so a server that redirects keeps the \
                 caller waiting for one deadline per hop.
                 """,
-            remedy: "Move the deadline outside",
-            source: "the gate: one deadline around a redirect covers all hops",
+            remedy: "Move the deadline outside of the redirect",
+            source: "documentation of Deadline: one deadline around a redirect covers all hops",
             edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.redirect)) },
             story: { edge, _ in
                 let limit = edge.outer.limit(.body) ?? .zero
                 let hops = edge.requests
                 let total = hops.flatMap { times(limit, $0)?.text } ?? "any time"
                 let each = hops.map { "each of \($0) hops" } ?? "each hop"
-                return "a call may take \(total) although the deadline says \(limit.text): it"
-                    + " stands inside the redirect, and \(each) has its own"
+                return "a call may take \(total) although the deadline says \(limit.text): the"
+                    + " deadline stands inside the redirect, and \(each) has its own"
             }),
         LintRule(
             "deadline-inside-wait", .warning, "A deadline inside a gate that waits",
             harm: """
-                The time in line, or for a token, does not count toward the deadline. A call whose \
-                turn would come too late is not refused, but waits, however long the line is.
+                The time that a call waits in line, or for a token, does not count toward the \
+                deadline. A call whose turn would come too late is not refused, but waits.
                 """,
-            remedy: "Move the deadline outside",
+            remedy: "Move the deadline outside of the gate that waits",
             source: "Dean and Barroso, \"The Tail at Scale\", 2013: queues dominate the tail",
             edges: { subject in
                 subject.edges(
@@ -82,7 +82,7 @@ extension LintRule {
                 let names = waits.map(\.name).joined(separator: ", ")
                 return [
                     LintDraft(
-                        "nothing bounds the time of a call, in which \(names) may add up", of: waits
+                        "nothing bounds the time of a call: \(names) may add up", of: waits
                     )
                 ]
             }),
@@ -90,11 +90,11 @@ extension LintRule {
             "attempt-timeout-outside-retry", .warning, "An attempt timeout outside of the retry",
             harm: """
                 The limit for one attempt covers all attempts and the waits between them. A first \
-                attempt that hangs uses it up, and no second attempt follows. Content is not kept \
-                for a retry either, because the limit ends with the head.
+                attempt that hangs uses up this limit, and no second attempt follows. Content is \
+                not buffered for a retry either, because the limit ends with the head.
                 """,
-            remedy: "Move the attempt timeout inside",
-            source: "the gate: it ends everything inside it, and its error reaches no retry",
+            remedy: "Move the attempt timeout inside of the retry",
+            source: "documentation of AttemptTimeout: no retry inside of it gets its error",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
@@ -106,17 +106,17 @@ extension LintRule {
         LintRule(
             "attempt-timeout-outside-hedge", .warning, "An attempt timeout outside of a hedge",
             harm: """
-                A copy has only the rest of the first request's limit, and ends with that request.
+                A copy has only the time that the first request leaves, and ends with this request.
                 """,
-            remedy: "Move the attempt timeout inside",
-            source: "the gate: a hedge stands outside of gates that must see each attempt",
+            remedy: "Move the attempt timeout inside of the hedge",
+            source: "documentation of Hedge: it stands outside of gates that must see each attempt",
             offender: .inner,
             edges: { $0.edges($0.all(.hedge), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
                 let limit = edge.inner.limit(.head)?.text ?? ""
                 return
                     "the first request and its copies have \(limit) together: a copy that is sent"
-                    + " late ends with the first one"
+                    + " late ends with the first"
             }),
         LintRule(
             "attempt-timeout-outside-wait", .warning, "An attempt timeout that counts a wait",
@@ -124,7 +124,7 @@ extension LintRule {
                 Under load the time in line uses up the limit before anything is sent. The attempt \
                 fails, a retry takes a new place in line, and the line grows.
                 """,
-            remedy: "Move the attempt timeout inside",
+            remedy: "Move the attempt timeout inside of the gate that waits",
             source: "Bronson et al., \"Metastable Failures in Distributed Systems\", 2021",
             offender: .inner,
             edges: { subject in
@@ -144,11 +144,11 @@ extension LintRule {
         LintRule(
             "attempt-timeout-beyond-deadline", .warning, "An attempt timeout beyond the deadline",
             harm: """
-                The deadline always ends the call first, so the attempt timeout never does anything: \
-                a server that hangs gets one attempt, whatever the retry says.
+                The deadline always ends the call first, so the attempt timeout has no effect: a \
+                server that hangs gets one attempt, whatever the retry says.
                 """,
-            remedy: "Make the attempt timeout a part of the deadline, such as a third",
-            source: "the gate: with less time left than its limit, the deadline decides",
+            remedy: "Set the attempt timeout to a fraction of the deadline, such as a third",
+            source: "documentation of AttemptTimeout: if less time is left, the deadline decides",
             check: { subject in
                 subject.all(.attemptTimeout).compactMap { attempt -> LintDraft? in
                     guard let limit = attempt.limit(.head) else { return nil }

@@ -179,8 +179,8 @@ enum Fault {
             return Kind(
                 code: .tls,
                 message:
-                    "the TLS handshake failed, or the certificate was refused; check its name"
-                    + " and dates, and whether tlsConfiguration.trustRoots contains its authority"
+                    "the TLS handshake failed, or the certificate was refused; check the name"
+                    + " and dates of the certificate, and whether trustRoots has its authority"
             )
         // In TLS 1.3, the client may send before the server has checked the client's certificate.
         case .sending: return Kind(code: .tls, message: "the server ended TLS with an alert")

@@ -27,11 +27,11 @@ extension Registry {
             "Sends requests over async-http-client (`AsyncHTTPClientTransport`).",
             settings: [
                 "connectTimeout": "The time for name lookup, connection and TLS handshake.",
-                "maxConnectionsPerHost": "The HTTP/1.1 connections to one host; more calls wait.",
+                "maxConnectionsPerHost": "The HTTP/1.1 connection limit of a host. Others wait.",
                 "idleConnectionTimeout": "How long an idle connection is kept.",
                 "http2": "Whether HTTP/2 is offered.",
                 "trust": "The servers that TLS trusts, and the client's own certificate.",
-                "trust.ca": "A PEM file with the authorities, in place of the system's.",
+                "trust.ca": "A PEM file with authorities that replace those of the system.",
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """
                 A PEM file with the client's key. By default the key is in the certificate's file.
@@ -73,7 +73,7 @@ extension HTTPClient.Configuration {
             tls.privateKey = .privateKey(
                 try NIOSSLPrivateKey(file: key ?? certificate, format: .pem))
         } else if key != nil, inner.value("clientCertificate") == nil {
-            inner.issue(at: "clientKey", "found a key alone; expected a clientCertificate, too")
+            inner.issue(at: "clientKey", "found no clientCertificate for the key; expected one")
         }
         tlsConfiguration = tls
     }

@@ -62,7 +62,7 @@ enum WireHead {
         version.major > 1 ? "\(version.major)" : "\(version.major).\(version.minor)"
     }
 
-    // Equal lengths count as one. Different ones are a sign of request smuggling (RFC 9112 §6.3).
+    // Equal lengths count once. Different lengths are a sign of request smuggling (RFC 9112 §6.3).
     private static func length(
         _ headers: TurnpikeEssentials.HTTPHeaders
     ) -> Result<Int64?, ClientError> {

@@ -47,7 +47,7 @@ extension StackFile {
             throw ClientError.configuration([
                 ConfigurationIssue(
                     path: "",
-                    message: "found \(what) of the keys stack, stackFile and gates; expected one"
+                    message: "found \(what) of the keys stack, stackFile, gates; expected one key"
                         + (found.isEmpty ? " (stack holds JSON as a string)" : ""))
             ])
         }
@@ -100,8 +100,8 @@ extension StackFile {
             let (name, scope) = (parts.first ?? "", parts.last ?? "")
             if scopes.contains(scope) {
                 reader.add(
-                    "found the scope \(scope) twice; expected NAME/SCOPE for a gate whose name is"
-                        + " there already", at: [Key.gates])
+                    "found the scope \(scope) twice; expected NAME/SCOPE for a second gate of the"
+                        + " same name", at: [Key.gates])
             }
             scopes.append(scope)
             var gate = Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope])

@@ -4,6 +4,7 @@ import Configuration
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeConfiguration
 import TurnpikeStackFiles
 
@@ -95,7 +96,9 @@ struct MistakeTests {
                 // Values of a wrong kind, which are read in each of the other kinds.
                 "gate.bearer.token": names("SECRET"), "gate.retry.statuses": "SECRET",
             ], reporter: accesses)
-        _ = try? StackFile(scopes)
+        var registry = Registry.standard
+        registry.registerAuthentication()
+        _ = try? StackFile(scopes, registry)
         #expect(accesses.text.contains("gate.retry.attempts -> \"4\""))
         #expect(accesses.text.contains("gate.basic.password"))
         let lines = accesses.text.split(separator: "\n").filter { $0.contains("SECRET") }

@@ -15,7 +15,7 @@ struct RequestParts {
         if let name = request.extendedConnectProtocol {
             throw Self.refused(
                 "found the protocol \"\(name)\" of an extended CONNECT (RFC 8441)",
-                "a request without one", .unsupported)
+                "a request without it", .unsupported)
         }
         if method == .connect {
             throw Self.refused(
@@ -65,7 +65,7 @@ struct RequestParts {
     /// The path and the query; empty for a request to the server as a whole.
     private static func path(of request: HTTPRequest) throws -> String {
         guard let path = request.path, !path.isEmpty else {
-            throw refused("found no path", "one that begins with a slash (RFC 9113 §8.3.1)")
+            throw refused("found no path", "a path that begins with a slash (RFC 9113 §8.3.1)")
         }
         if path == "*" {
             if request.method == .options { return "" }
@@ -74,7 +74,7 @@ struct RequestParts {
                 "OPTIONS, or a path that begins with a slash (RFC 9110 §9.3.7)")
         }
         if path.utf8.first == UInt8(ascii: "/") { return path }
-        throw refused("found a path without a slash at its start", "one that begins with a slash")
+        throw refused("found a path without a slash at its start", "a path with it")
     }
 
     /// Throws if the request would be changed before it is sent.
@@ -90,7 +90,7 @@ struct RequestParts {
         }
         throw refused(
             "found a path that would be sent in another form",
-            "one without dot segments and without a fragment, whose other characters are"
+            "a path without dot segments and fragment, whose other characters are"
                 + " percent-encoded (RFC 3986 §3.3)")
     }
 

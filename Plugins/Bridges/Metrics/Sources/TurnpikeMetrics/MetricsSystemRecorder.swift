@@ -53,8 +53,8 @@ public final class MetricsSystemRecorder: MetricsRecorder {
     /// - Parameters:
     ///   - factory: Creates the instruments. The default is the current factory of the process, so
     ///     first bootstrap the metrics system.
-    ///   - maxServers: The most servers with their own dimensions.
-    ///   - maxSeries: The most series of requests, and the most figures of gates.
+    ///   - maxServers: The maximum number of servers with their own dimensions.
+    ///   - maxSeries: The maximum number of series of requests, and of figures of gates.
     public init(
         factory: any MetricsFactory = MetricsSystem.factory, maxServers: Int = 100,
         maxSeries: Int = 1000

@@ -25,7 +25,7 @@ struct CallSpan: Interceptor, PromptlyCancellable {
             order: [
                 GateOrder(.outside, .retry, because: reason),
                 GateOrder(.outside, .hedge, because: reason),
-                GateOrder(.outside, .redirect, because: "Each hop would be a call of its own."),
+                GateOrder(.outside, .redirect, because: "Each hop would be one call in the trace."),
             ])
     }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Sends a user name and a password with each request (RFC 7617).
 ///
 /// The gate does not wait for a challenge, encodes the credential in UTF-8, and sends it only to
-/// its ``CredentialOrigins``. Over http, each host on the path can read the password. If a request
-/// already has the field `Authorization`, the gate does not change it. Place the gate inside
-/// ``Redirect``, so that it sees each hop.
+/// its ``/TurnpikeMiddleware/CredentialOrigins``. Over http, each host on the path can read the
+/// password. If a request already has the field `Authorization`, the gate does not change it. Place
+/// the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop.
 public struct BasicAuthentication: SynchronousRequestAdapter {
     private let field: Secret
     private let fault: String?

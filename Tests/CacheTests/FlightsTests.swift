@@ -4,6 +4,7 @@ import Testing
 import TurnpikeSupport
 import TurnpikeTesting
 
+@testable import TurnpikeCache
 @testable import TurnpikeCore
 
 @Suite("Flights")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 public import TurnpikeSupport
 
 /// One refresh, for which any number of calls may wait.
@@ -105,7 +106,7 @@ public struct TokenExchange: Sendable {
 
     /// Returns the request.
     ///
-    /// If it could spend the old refresh token, it is marked to be sent only once.
+    /// A request that may spend the old refresh token is marked to be sent only once.
     public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }

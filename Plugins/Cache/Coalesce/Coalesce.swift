@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Sends identical requests once, and returns the response to all callers.
@@ -132,7 +133,7 @@ public struct Coalesce: Interceptor {
 extension RequestOptions {
     /// Whether calls with these options may share an exchange, because outer gates have handled all
     /// options.
-    public var allowSharing: Bool {
+    var allowSharing: Bool {
         if isEmpty { return true }
         var options = self
         options[DeadlineOption.self] = nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 public import TurnpikeSupport
 
 /// Sends a bearer token with each request (RFC 6750), and replaces a token that is refused.
@@ -12,19 +13,21 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// - The token goes only to its ``CredentialOrigins``. If a request already has the field
-///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
+/// - The token goes only to its ``/TurnpikeMiddleware/CredentialOrigins``. If a request already has
+///   the field `Authorization`, the gate does not change it, and does not handle a 401 to this
+///   request.
 /// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``).
 ///   After the refresh, each call sends its request once more. If another call has already replaced
 ///   the refused token, the gate only signs the request again. The gate returns a 401 with
 ///   `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) unchanged.
 /// - If a body cannot be sent twice, the gate returns the 401, and the next call refreshes the
 ///   token first.
-/// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.
+/// - The wait for a token counts toward the call's ``/TurnpikeMiddleware/Deadline``, and ends with
+///   the call.
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
-/// inside ``Redirect``, so that it sees each hop. Place it outside ``AttemptTimeout``, so that the
-/// wait for a token is not part of an attempt.
+/// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place it outside
+/// ``/TurnpikeMiddleware/AttemptTimeout``, so that the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope
@@ -141,8 +144,8 @@ public struct BearerToken: Sendable, Hashable {
 
     /// Creates a token.
     /// - Parameters:
-    ///   - value: The text of the token. If it is empty, the token is refreshed first. If it cannot
-    ///     be refreshed, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
+    ///   - value: The text of the token. If it is empty, the token is refreshed first. If the
+    ///     refresh fails, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
     ///   - expires: The date when the token expires.
     ///   - refreshToken: The refresh token, with which a provider gets the next access token (RFC
     ///     6749 §1.5).
@@ -186,10 +189,10 @@ extension BearerToken: CustomStringConvertible {
 /// provider may send its request through any client, even through the client of the gate: the gate
 /// does not sign a request that is sent within ``token(replacing:by:)``.
 ///
-/// Two kinds of requests wait for themselves, until the time limit of the refresh ends. The first
-/// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token hold all
-/// permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
+/// Two kinds of requests wait for their own token, until the time limit of the refresh ends. The
+/// first is a request from a detached task, because the gate signs the request. The second is a
+/// request that needs a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token
+/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
 /// through the inner gates.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.

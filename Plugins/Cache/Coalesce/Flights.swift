@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Exchanges that several calls share.
@@ -8,9 +9,9 @@ import TurnpikeSupport
 /// The first call that asks for a key starts the exchange in a context that outlives the call.
 /// Further calls wait for the same exchange. A call may stop waiting without an effect on other
 /// calls. When the last waiting call leaves, the exchange is cancelled.
-public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The result of a shared exchange for one of the waiting calls.
-    public enum Landing: Sendable {
+    enum Landing: Sendable {
         /// The value that all waiting calls share.
         case shared(Value)
         /// The response itself, which only one call can have.
@@ -20,13 +21,13 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// A call's membership in a shared exchange.
-    public struct Seat: Sendable {
+    struct Seat: Sendable {
         fileprivate let key: Key
         fileprivate let flight: UInt64
         fileprivate let number: UInt64
         fileprivate let landing: OneShot<Landing>
         /// Whether this call must start the exchange.
-        public let isFirst: Bool
+        let isFirst: Bool
     }
 
     private struct Flight {
@@ -44,10 +45,10 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     private let state = Mutex(State())
 
     /// Creates an empty table.
-    public init() {}
+    init() {}
 
     /// The number of waiting calls, over all exchanges.
-    public var seatCount: Int {
+    var seatCount: Int {
         state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } }
     }
 
@@ -56,7 +57,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     ///   - key: Identifies equal exchanges.
     ///   - context: Creates the context of the exchange, if there is no exchange yet.
     /// - Returns: The call's seat in the exchange.
-    public func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
+    func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in
             state.count += 1
             let number = state.count
@@ -75,13 +76,13 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// The context of a seat's exchange; nil if the exchange is not running.
-    public func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
+    func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
 
     /// The number of calls that wait for the exchange of a seat.
-    public func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
+    func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
 
     /// Runs the exchange of a seat.
-    public func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
+    func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
         guard let context = context(of: seat) else { return }
         // The task ends with the exchange, or is cancelled when the last waiting call leaves.
         let task = Task.inheriting { await run(context) }
@@ -95,7 +96,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Waits until the exchange ends or the context is cancelled, and returns the result.
-    public func landing(_ seat: Seat, in context: Context) async throws -> Landing {
+    func landing(_ seat: Seat, in context: Context) async throws -> Landing {
         let registration = context.onCancel { [self] in leave(seat, $0.error) }
         defer { registration.end() }
         func land() async throws -> Landing {
@@ -108,13 +109,13 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
                 try await land()
             }
         } catch let end as CallEnd {
-            context.call.record.fail()
+            context.forbidRetries()
             throw end.error
         }
     }
 
     /// Stops the wait of a call, and cancels the exchange if no other call waits.
-    public func leave(_ seat: Seat, _ error: any Error) {
+    func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
                 state.flights.values[index].id == seat.flight,
@@ -129,7 +130,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Ends the wait of all calls with the same result.
-    public func land(_ seat: Seat, _ result: Result<Value, any Error>) {
+    func land(_ seat: Seat, _ result: Result<Value, any Error>) {
         let isFinal = context(of: seat)?.retriesForbidden == true
         let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
             isFinal ? CallEnd(error: error) : error
@@ -138,7 +139,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Returns the response to the longest-waiting call; other calls send their own requests.
-    public func handOver(_ seat: Seat, _ response: Response) {
+    func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
         first.settle(.success(.own(response)))
@@ -146,7 +147,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Returns a result to the first call only; the other waiting calls send their own requests.
-    public func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
+    func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {
             let isOwner = landing === seat.landing
@@ -173,20 +174,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 }
 
-/// The error of a ``RetryDecision/fail(_:)``, which ends all waiting calls.
+/// The error of a ``/TurnpikeCore/RetryDecision/fail(_:)``, which ends all waiting calls.
 private struct CallEnd: Error {
     let error: any Error
-}
-
-extension Response {
-    /// Returns a shared response as the response of a call; the call's cancellation ends the body.
-    public func adopted(by context: Context) -> Response {
-        var response = self
-        response.history = context.call.record
-        response.exchange = nil
-        let canceller = body.canceller
-        let registration = context.onCancel { canceller.cancel($0) }
-        body.onEnd { _ in registration.end() }
-        return response
-    }
 }

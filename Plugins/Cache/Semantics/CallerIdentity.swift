@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import TurnpikeCore
+import TurnpikeCore
 
 /// Decides which fields of a request identify the caller, for gates that let several requests share
 /// one response.
 ///
 /// Each API chooses its own field name for its key. So every name that looks like the name of a
 /// secret counts, and users of gates can add names.
-public enum CallerIdentity {
+enum CallerIdentity {
     /// How a field identifies the caller.
-    public enum Part {
+    enum Part {
         /// A credential, such as a password, a token or a key.
         case credential
         /// A cookie, which may identify the caller or hold the same value for all callers.
@@ -18,7 +18,7 @@ public enum CallerIdentity {
 
     /// Returns how a field with this name identifies the caller, or nil if the field does not
     /// identify the caller.
-    public static func part(_ name: HTTPHeaders.Name) -> Part? {
+    static func part(_ name: HTTPHeaders.Name) -> Part? {
         switch name {
         // These common names need no search for words.
         case .accept, .acceptEncoding, .acceptLanguage, .userAgent, .cacheControl, .contentType,

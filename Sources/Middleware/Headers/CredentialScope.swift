@@ -9,12 +9,12 @@ import TurnpikeSupport
 /// A gate that sends a credential creates a scope from its ``CredentialOrigins``.
 public struct CredentialScope: Sendable {
     private let origins: CredentialOrigins
-    private let own: CredentialOrigins.Own
+    private let own: OwnOrigin
 
     /// Creates a scope from origins.
     public init(_ origins: CredentialOrigins) {
         self.origins = origins
-        own = origins.shared ?? CredentialOrigins.Own()
+        own = origins.shared ?? OwnOrigin()
     }
 
     /// The listed origins, or nil if there is no list.
@@ -43,7 +43,7 @@ public struct CredentialScope: Sendable {
     // Whether a request without redirects goes to one of the origins. The result is nil if the only
     // origin is not known yet.
     func mayReach(_ request: Request) -> Bool? {
-        let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
+        let known = origins.listed ?? own.value.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
     }
 
@@ -67,7 +67,7 @@ public struct CredentialScope: Sendable {
 
     // The caller chooses the first origin of a call, but not the origins of redirects.
     private func bound(to first: Origin, in context: Context) -> Set<Origin> {
-        own.origin.withLock { own in
+        own.value.withLock { own in
             let known = own ?? context.baseOrigin ?? first
             own = known
             return [known]
@@ -98,33 +98,20 @@ extension Outcome {
 /// The only origins to which a gate may send a credential.
 ///
 /// ```swift
-/// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
+/// .setHeaders(
+///     ["X-API-Key": key], origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
 /// If a redirect leads to an origin that is not listed, the call loses the credential. The call
 /// does not get the credential back at a listed origin, because no other server may choose how the
 /// credential is used.
-public struct CredentialOrigins: Sendable, Hashable {
-    /// The one origin of ``CredentialOrigins/own``, as soon as it is known.
-    public final class Own: Sendable, Hashable {
-        let origin = Mutex<Origin?>(nil)
-
-        /// Creates an origin that is not known yet.
-        public init() {}
-
-        /// Whether the two values are the same object.
-        public static func == (left: Own, right: Own) -> Bool { left === right }
-
-        /// Hashes the identity of the object.
-        public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-    }
-
+public struct CredentialOrigins: Sendable {
     let listed: Set<Origin>?
     let fault: String?
     // The object for one origin that several gates share. If nil, each gate has its own origin.
-    let shared: Own?
+    let shared: OwnOrigin?
 
-    private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
+    private init(listed: Set<Origin>?, fault: String? = nil, shared: OwnOrigin? = nil) {
         self.listed = listed
         self.fault = fault
         self.shared = shared
@@ -135,15 +122,12 @@ public struct CredentialOrigins: Sendable, Hashable {
     /// If there is no base URL, it is the origin of the first request that passes through the gate.
     public static let own = CredentialOrigins(listed: nil)
 
-    /// Returns ``own`` for gates that share one origin.
+    /// Returns ``own`` for gates that share one origin: all gates with the returned value.
     ///
     /// An example is a stack that replaces another stack: both gates keep the same origin.
-    public static func own(_ shared: Own) -> CredentialOrigins {
-        CredentialOrigins(listed: nil, shared: shared)
+    public static func sharedOwn() -> CredentialOrigins {
+        CredentialOrigins(listed: nil, shared: OwnOrigin())
     }
-
-    /// Creates a list of origins.
-    public init(_ origins: some Sequence<Origin>) { self.init(listed: Set(origins)) }
 
     /// Creates a list from texts such as `https://api.example.com` or `http://localhost:8080`.
     ///
@@ -176,6 +160,11 @@ public struct CredentialOrigins: Sendable, Hashable {
         "origin \(index + 1) of a credential is not an origin; write only scheme, host and port, as"
             + " in https://api.example.com"
     }
+}
+
+/// The one origin of ``CredentialOrigins/own``, as soon as it is known.
+final class OwnOrigin: Sendable {
+    let value = Mutex<Origin?>(nil)
 }
 
 extension CredentialOrigins: ExpressibleByArrayLiteral {

@@ -233,7 +233,7 @@ struct TokenState: Sendable {
             .auth,
             "the bearer token was refreshed \(policy.maxRefreshes) times within"
                 + " \(policy.window.text) and is still refused; check whether the server accepts"
-                + " its credential"
+                + " this credential"
                 + (wait.map { "; the next refresh may begin in \($0.text)" } ?? ""),
             retryAfter: wait)
     }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import TurnpikeAuthentication
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware

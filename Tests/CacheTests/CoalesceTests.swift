@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TurnpikeTesting
 
+@testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
@@ -227,5 +228,19 @@ struct CoalesceTests {
         clock.advance(by: .seconds(1))
         for call in calls { _ = try await call.value }
         #expect(transport.sentCount == 2)
+    }
+
+    @Test("Only the rule of a policy lets calls share an exchange")
+    func sharing() {
+        var options = RequestOptions()
+        options.addressRule = .publicAddresses
+        #expect(options.allowSharing)
+        options.addressRule = AddressRule.publicAddresses.and(.publicAddresses)
+        #expect(options.allowSharing)
+        options.addressRule = AddressRule.publicAddresses.and(AddressRule { _ in true })
+        #expect(!options.allowSharing)
+        options.addressRule = nil
+        options.connectTarget = .host("a.example", port: 80)
+        #expect(!options.allowSharing)
     }
 }
