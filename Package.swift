@@ -278,7 +278,8 @@ let package = Package(
         .executableTarget(
             name: "outage-study",
             dependencies: [
-                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting", "TurnpikeTraffic",
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeSharedState",
+                "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),

@@ -14,13 +14,17 @@ struct Medians: Sendable {
 
     /// The medians as cells of a table.
     func cells(_ name: String) -> [String] {
+        [
+            name, "x" + Figures.fixed(median(\.amplification)),
+            Self.percent(median(\.successDuring)), Self.percent(median(\.successAfter)), recovery,
+        ]
+    }
+
+    /// The median of the time from the end of the brown-out to the recovery.
+    var recovery: String {
         let recovery = median { Double($0.recovery ?? .max) }
         let longest = Double(outcomes.first?.scenario.after ?? 0)
-        return [
-            name, "x" + Figures.fixed(median(\.amplification)),
-            Self.percent(median(\.successDuring)), Self.percent(median(\.successAfter)),
-            recovery > longest ? "not" : "\(Self.tenths(recovery)) s",
-        ]
+        return recovery > longest ? "not" : "\(Self.tenths(recovery)) s"
     }
 
     private func median(_ value: (StrategyOutcome) -> Double) -> Double {

@@ -6,17 +6,26 @@ import Turnpike
 /// Shows how six stacks load a server during a brown-out, and how many of their calls succeed.
 ///
 /// `swift run -c release outage-study [--svg FILE] [--seed N] [--json]`, with
-/// `[--seeds N] [--rules | --classes]` for medians.
+/// `[--seeds N] [--rules | --classes | --fleet]` for medians.
 @main
 struct OutageStudy {
     static func main() async {
         let program = StudyProgram(
-            "outage-study", "[--svg FILE] [--seed N] [--json] | [--rules | --classes] [--seeds N]",
-            maxSeeds: .max, flags: ["--rules", "--classes"])
+            "outage-study",
+            "[--svg FILE] [--seed N] [--json] | [--rules | --classes | --fleet] [--seeds N]",
+            maxSeeds: .max, flags: ["--rules", "--classes", "--fleet"])
         await program.run { options in
             if options.flags.contains("--rules") { return try await printRules(options.seeds ?? 1) }
             if options.flags.contains("--classes") {
                 return try await printClasses(options.seeds ?? 1)
+            }
+            if options.flags.contains("--fleet") {
+                let seeds = options.seed..<options.seed + UInt64(options.seeds ?? 1)
+                for capacity in [60.0, 0] {
+                    let rows = try await FleetStudy.table(seeds, brownCapacity: capacity)
+                    print(StudyReport.aligned(rows) + "\n")
+                }
+                return
             }
             if let seeds = options.seeds { return try await printStacks(seeds) }
             var scenario = Scenario()

@@ -33,6 +33,9 @@ struct StrategyOutcome: Sendable, Hashable {
     /// The most requests in one second, relative to the requests per second without retries.
     var peak: Double { Double(requests.max() ?? 0) / scenario.offered }
 
+    /// The requests that reached the server and are not the success of a call.
+    var wasted: Int { requests.reduce(0, +) - successes.reduce(0, +) }
+
     /// The share of the calls during the brown-out that succeeded.
     var successDuring: Double {
         ratio(successes[scenario.outageSeconds], to: calls[scenario.outageSeconds])

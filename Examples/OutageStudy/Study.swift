@@ -22,7 +22,8 @@ struct Study: Sendable {
 
     /// Runs one strategy and returns its outcome.
     func run(_ strategy: Strategy) async throws -> StrategyOutcome {
-        try await run(strategy.rawValue, strategy.stacks())
+        let stack = strategy.stacks()
+        return try await run(strategy.rawValue) { _ in each(stack) }
     }
 
     /// Runs one admission rule.
@@ -30,23 +31,30 @@ struct Study: Sendable {
     /// Each client has its own state, or all share one.
     func run(_ contender: Contender, isShared: Bool) async throws -> StrategyOutcome {
         let shared = isShared ? contender.gate() : nil
-        return try await run(contender.name) {
-            Strategy.stack(Strategy.retryInBudget, shared ?? contender.gate())
+        return try await run(contender.name) { _ in
+            each { Strategy.stack(Strategy.retryInBudget, shared ?? contender.gate()) }
         }
     }
 
-    private func run(
-        _ name: String, _ stack: @escaping @Sendable () -> Stack
+    private func each(_ stack: () -> Stack) -> [Stack] {
+        (0..<scenario.clients).map { _ in stack() }
+    }
+
+    /// Runs the clients, which take the stacks in turns.
+    func run(
+        _ name: String, _ stacks: @escaping @Sendable (SimulationClock) -> [Stack]
     ) async throws -> StrategyOutcome {
         let scenario = scenario
         let ledger = Ledger(seconds: scenario.seconds)
         let server = BrownoutServer(scenario)
         try await Simulation(seed: scenario.seed).run { simulation in
+            let stacks = stacks(simulation.clock)
             await withTaskGroup { group in
                 for number in 0..<scenario.clients {
                     group.addTask {
                         await Self.runClient(
-                            number, stack(), scenario, server, ledger, simulation.clock)
+                            number, stacks[number % stacks.count], scenario, server, ledger,
+                            simulation.clock)
                     }
                 }
             }

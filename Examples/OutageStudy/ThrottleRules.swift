@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Two counts over a recent period, in ten slots.
-private struct Counts: Sendable {
+struct Counts: Sendable {
     private let width: Double
     private var slots = Array(repeating: (first: 0.0, second: 0.0), count: 10)
     private var tick = 0

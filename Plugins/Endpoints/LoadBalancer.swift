@@ -11,7 +11,6 @@ import TurnpikeSupport
 final class LoadBalancer: Sendable {
     struct View: Sendable {
         let set: EndpointSet
-        let chooser: EndpointPicker
         /// Whether the set has all endpoints because too few are healthy.
         let isInPanic: Bool
         let slowStart: Duration
@@ -19,7 +18,6 @@ final class LoadBalancer: Sendable {
 
     struct State {
         var rules: EndpointRules
-        var chooser: EndpointPicker
         var members: [ConnectTarget: EndpointMember] = [:]
         // The members in the order of the list.
         var order: [EndpointMember] = []
@@ -43,7 +41,7 @@ final class LoadBalancer: Sendable {
     let figures: GateFigures
     let checks: EndpointChecks
     let state: Mutex<State>
-    private let dice = SharedRandom()
+    private let dice = EndpointSequence()
     private let present = Mutex<View?>(nil)
     // When the next work is due, in nanoseconds, so that most calls lock only the view.
     private let dueAt = Atomic(Int64.min)
@@ -74,7 +72,7 @@ final class LoadBalancer: Sendable {
                 .counter("turnpike.endpoints.refresh_failures", labels),
                 .counter("turnpike.endpoints.panics", labels),
             ] + EndpointEjection.Reason.allCases.map { .ejections(of: service, $0) })
-        state = Mutex(State(rules: rules, chooser: EndpointPicker(rules.policy)))
+        state = Mutex(State(rules: rules))
     }
 
     // The refresh and the checks do not hold the balancer, and end with it.
@@ -95,7 +93,6 @@ final class LoadBalancer: Sendable {
         checks.update(rules.health.check)
         let ended = state.withLock { state in
             defer { note(&state) }
-            state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
             state.rules = rules
             state.listed = []
             // There may be no new checks to correct the results of the former checks.
@@ -139,10 +136,12 @@ final class LoadBalancer: Sendable {
         of view: View, for request: Request, in context: Context
     ) throws -> EndpointLease {
         let now = context.timeSource.now
-        let bits = dice.next(in: context)
+        // A generator for each call would cost more than the choice, so the calls share a sequence.
+        let number = dice.next { context.random.next() }
+        let bits = EndpointHash.mixed(number &* EndpointSequence.golden)
         let tried = context.value(of: TriedOfCallKey.self) { TriedOfCall() }
         let pick = tried.choosing {
-            view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
+            view.set.choose(for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
         context.report(text(of: pick, in: view, at: now), by: "Endpoints", describesPass: true)
@@ -227,16 +226,14 @@ final class LoadBalancer: Sendable {
         let health = state.rules.health
         let well = state.order.count { $0.health.isUsable }
         let isInPanic = health.isPanic(well: well, of: state.order.count)
+        // Only this method changes the view. The old view is released outside the lock of the
+        // current view.
+        let former = present.withLock { $0 }
         let set = EndpointSet(
-            state.order, zone: state.rules.zone, slowStart: health.slowStart,
-            isUsable: { isInPanic || $0.health.isUsable })
-        let view = View(
-            set: set, chooser: state.chooser, isInPanic: isInPanic, slowStart: health.slowStart)
-        // The old view is released outside the lock of the current view.
-        let former = present.withLock { present in
-            defer { present = view }
-            return present
-        }
+            state.order, state.rules.policy, zone: state.rules.zone, slowStart: health.slowStart,
+            continuing: former?.set, isUsable: { isInPanic || $0.health.isUsable })
+        let view = View(set: set, isInPanic: isInPanic, slowStart: health.slowStart)
+        present.withLock { $0 = view }
         withExtendedLifetime(former) {}
         state.renewAt = MonotonicInstant(nanoseconds: .max)
     }

@@ -67,8 +67,7 @@ struct SourceState {
 
     private static func part(_ part: Double, of time: Duration) -> Duration {
         // At least a millisecond, so that a list with no validity is not requested in a busy loop.
-        let nanoseconds = max(Double(time.wholeNanoseconds), 1e6) * part
-        return .nanoseconds(Int64(min(nanoseconds, 9e18)))
+        min(max(time, .milliseconds(1)), .seconds(1 << 32)) * part
     }
 }
 

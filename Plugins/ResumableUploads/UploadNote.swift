@@ -47,12 +47,8 @@ final class UploadNote: Sendable {
         guard unsafe stat(path, &status) == 0 else {
             throw ClientError(.upload, FileFault("read the file to send").description)
         }
-        #if canImport(Darwin)
-        let time = status.st_mtimespec
-        #else
-        let time = status.st_mtim
-        #endif
-        return [Int64(status.st_size), Int64(time.tv_sec), Int64(time.tv_nsec)]
+        let version = FileVersion(status)
+        return [version.size, version.modified]
     }
 
     func read() -> Content? {

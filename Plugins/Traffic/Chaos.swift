@@ -99,8 +99,8 @@ public struct Chaos: Interceptor {
         }
         switch fault {
         case _ where isOff: break
-        case .error: facts.effects = [.answers(.refusal)]
-        case .status: facts.effects = [.answers(.substitute)]
+        // A status is no substitute that hides a failure: the outer gates see it as a refusal.
+        case .error, .status: facts.effects = [.answers(.refusal)]
         case .latency(let time):
             facts.effects = [.waits(atMost: time, reason: "latency on purpose")]
         case .droppedBody: break

@@ -48,7 +48,7 @@ extension SettingDescription {
         together. null sets no limit.
         """
 
-    /// The setting `shared`, which ``Settings/sharedGates()`` reads.
+    /// The setting `shared`, which ``Settings/sharedPart(_:)`` reads.
     public static let shared: SettingDescription = """
         Whether the gate uses the shared state of the file: true, or the name in `shared.use`.
         """

@@ -25,12 +25,6 @@ public protocol SharedGates: SharedPart {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 }
 
-/// Takes the place of shared state that has a mistake.
-private final class NoSharedGates: SharedGates {
-    func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
-    func shutdown() async {}
-}
-
 /// A value of a file and the texts of its references, for a comparison with another file.
 ///
 /// The description is empty, because the texts may be secrets.
@@ -58,49 +52,50 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if the setting `shared` of this gate asks for it.
-    public func sharedGates() -> (any SharedGates)? {
-        sharedPart("shared") { NoSharedGates() as any SharedGates }
+    /// Whether the setting `shared` of this gate asks for the shared state of the file, which a
+    /// mistake may prevent.
+    public var usesSharedPart: Bool {
+        value("shared").map { $0 != .null && $0 != .bool(false) } ?? false
     }
 
-    /// Returns the part that the file describes under `shared`, if this gate uses it.
+    /// Returns the part that the file describes under `shared`, if the setting `shared` of this
+    /// gate asks for it.
     ///
-    /// A gate uses the part if the value of the key is true, or equals the name in `shared.use`. If
-    /// a gate names a store that the file does not describe, that is a mistake.
-    /// - Parameters:
-    ///   - key: The key of the gate.
-    ///   - placeholder: Creates a part for a file with a mistake, and for the reference.
-    /// - Returns: The part, or nil if the gate does not use it.
-    public func sharedPart<Part>(_ key: String, placeholder: () -> Part) -> Part? {
+    /// A gate uses the part if the value of the setting is true, or equals the name in
+    /// `shared.use`. If a gate names a store that the file does not describe, that is a mistake.
+    /// - Parameter type: The type of the part.
+    /// - Returns: The part. Nil if the gate does not use it, after a mistake, and for the reference.
+    public func sharedPart<Part>(_ type: Part.Type) -> Part? {
+        let key = "shared"
         guard let value = present(key, .either(.boolean, .string), default: .bool(false)) else {
             return nil
         }
         if value.bool == false { return nil }
         // If the factory runs for a description, there is no file.
-        if reads != nil { return placeholder() }
+        if reads != nil { return nil }
         sharing?.isUsed = true
         guard let described = sharing?.value else {
             issue(
                 at: key,
                 "the file describes no shared state; write it beside \"stack\", as in"
                     + " \"shared\": {\"use\": \"\(sharing?.kinds.last ?? "NAME")\"}")
-            return placeholder()
+            return nil
         }
         if value.bool == nil {
-            guard let name = text(value, at: key) else { return placeholder() }
+            guard let name = text(value, at: key) else { return nil }
             if let use = described["use"]?.string, use != name {
                 let shown = value.string.map { "\"\(Grammar.escaped($0, upTo: 100))\"" }
                 issue(
                     at: key,
                     "found \(shown ?? "another name"); the shared state of the file is"
                         + " \"\(Grammar.escaped(use, upTo: 100))\"")
-                return placeholder()
+                return nil
             }
         }
-        guard let part = sharing?.part else { return placeholder() }
+        guard let part = sharing?.part else { return nil }
         if let part = part as? Part { return part }
         issue(at: key, "this gate cannot use the shared state of the file")
-        return placeholder()
+        return nil
     }
 
     func resolved(_ value: JSONValue, at key: String) -> JSONValue {

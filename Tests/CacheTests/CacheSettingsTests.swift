@@ -144,7 +144,7 @@ struct CacheSettingsTests {
         registry.registerMiddleware()
         registry.registerCache { _, _ in nil }
         registry.register(sharedStore: "broken") { settings in
-            if settings.isDryRun { return PlaceholderStore() }
+            if settings.isDryRun { return MemorySharedStore() }
             throw ClientError(.unsupported, "the store needs a library")
         }
         let file = try StackFile([

@@ -68,6 +68,17 @@ struct OutageStudyTests {
         #expect(first[2].hasPrefix("<svg ") && first[2].hasSuffix("</svg>\n"))
     }
 
+    @Test("A black-out of a fleet ends, and its breakers spare the server, wherever their state is")
+    func fleet() async throws {
+        for sharing in FleetStudy.Sharing.allCases {
+            var study = FleetStudy(scenario: .small, processes: 4)
+            study.scenario.brownCapacity = 0
+            let outcome = try await study.run(FleetStudy.rules[0], sharing)
+            #expect(try #require(outcome.recovery) <= 20, "\(sharing)")
+            #expect(outcome.amplification < 0.5 && outcome.wasted > 0, "\(sharing)")
+        }
+    }
+
     @Test(
         "Each rule runs, with a state for each client and with one for all",
         arguments: Runs.size([true], all: [true, false]))

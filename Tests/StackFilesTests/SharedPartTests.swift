@@ -52,7 +52,7 @@ struct SharedPartTests {
             throw ClientError(.configuration, "the ledger is torn")
         }
         registry.register(gate: "uses") { settings in
-            Uses(ledger: settings.sharedPart("shared") { Ledger("none") })
+            Uses(ledger: settings.sharedPart(Ledger.self))
         }
         return registry
     }

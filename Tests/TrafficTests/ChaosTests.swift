@@ -154,11 +154,22 @@ struct ChaosTests {
         #expect(stories([idle, .limits()]) == [])
     }
 
+    @Test(
+        "At its documented place, a fault that is on gives no advice for substitutes",
+        arguments: [.error(.connection), .status(503), .droppedBody] as [Chaos.Fault])
+    func place(fault: Chaos.Fault) {
+        let stack: Stack = [
+            .deadline(.seconds(2)), .retry(), .circuitBreaker(), .attemptTimeout(.seconds(1)),
+            .limits(), .chaos(fault, switch: on),
+        ]
+        #expect(stack.lint(for: MockTransport([])).map(\.rule) == [])
+    }
+
     @Test("Facts state nothing of what is off, and why a request has no fault")
     func facts() {
         let gate = Chaos(.status(503), rate: 0.05, switch: on)
         let post = Request(.post, anywhere)
-        #expect(gate.facts(for: nil)?.effects == [.answers(.substitute)])
+        #expect(gate.facts(for: nil)?.effects == [.answers(.refusal)])
         #expect(gate.facts(for: post)?.passedOver == "the fault is not for this request")
         #expect(gate.facts(for: Request(.get, anywhere))?.passedOver == nil)
         let idle = Chaos(.status(503))

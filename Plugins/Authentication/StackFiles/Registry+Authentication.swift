@@ -204,20 +204,14 @@ public protocol SharedTokenGates: SharedPart {
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
-/// Takes the place of shared state that has a mistake.
-private final class NoSharedTokens: SharedTokenGates {
-    func tokens(key: String) -> (any BearerTokenSharing)? { nil }
-    func shutdown() async {}
-}
-
 extension Settings {
     // Returns the store of the gate's token. The result is nil if no token is shared, or if the
     // settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedTokenGates, key: String)? {
-        let part = sharedPart("shared") { NoSharedTokens() as any SharedTokenGates }
+        let part = sharedPart((any SharedTokenGates).self)
         let key = string("tokenKey")
         let storesSecrets = bool("storesSecrets", default: false)
-        guard let part else {
+        guard usesSharedPart else {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
@@ -235,7 +229,7 @@ extension Settings {
             issue(
                 at: "tokenKey", "is missing; name the tokens, with the same name in all replicas")
         }
-        guard storesSecrets, let key, !key.isEmpty else { return nil }
+        guard let part, storesSecrets, let key, !key.isEmpty else { return nil }
         return (part, key)
     }
 }

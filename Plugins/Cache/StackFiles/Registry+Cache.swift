@@ -129,8 +129,7 @@ extension Cache {
             return
         }
         let store = state.flatMap { make($0.store, shared) }
-        // A placeholder stands for a store that another finding reports.
-        if let state, store == nil, !(state.store is PlaceholderStore) {
+        if state != nil, store == nil {
             settings.issue(
                 at: "shared",
                 "the shared state of the file cannot keep entries of a cache; remove the setting, or"

@@ -42,7 +42,7 @@ final class TrustFiles: Sendable {
     }
 
     private struct State {
-        var stamps: [Stamp?]
+        var stamps: [FileVersion?]
         var files: Files
         var content: Content
         var toldFault: String?
@@ -69,7 +69,7 @@ final class TrustFiles: Sendable {
         pair = trust.clientCertificate
         let paths = Self.paths(authorities, pair)
         if paths.isEmpty { return nil }
-        let stamps = paths.map { Stamp($0) }
+        let stamps = paths.map { FileVersion($0) }
         // libcurl refuses files that do not match. There is no older content to use.
         let files = Files(
             authorities: try authorities.map { try Self.read($0) },
@@ -85,7 +85,7 @@ final class TrustFiles: Sendable {
     }
 
     func current() -> Content {
-        let stamps = Self.paths(authorities, pair).map { Stamp($0) }
+        let stamps = Self.paths(authorities, pair).map { FileVersion($0) }
         return state.withLock { state in
             if stamps != state.stamps {
                 // The stamps are older than the content, so the next call notices a change during
@@ -168,23 +168,10 @@ final class TrustFiles: Sendable {
     }
 }
 
-private struct Stamp: Equatable {
-    let device, inode, size, modified, modifiedFraction, changed, changedFraction: Int64
-
-    init?(_ path: String) {
+extension FileVersion {
+    fileprivate init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
-        device = Int64(truncatingIfNeeded: status.st_dev)
-        inode = Int64(truncatingIfNeeded: status.st_ino)
-        size = Int64(status.st_size)
-        #if canImport(Darwin)
-        let (modification, change) = (status.st_mtimespec, status.st_ctimespec)
-        #else
-        let (modification, change) = (status.st_mtim, status.st_ctim)
-        #endif
-        modified = Int64(modification.tv_sec)
-        modifiedFraction = Int64(modification.tv_nsec)
-        changed = Int64(change.tv_sec)
-        changedFraction = Int64(change.tv_nsec)
+        self.init(status)
     }
 }

@@ -13,9 +13,14 @@ final class EndpointGroup: Sendable {
     private let sums: [Double]
     private let keys: [UInt64]
     private let ramp: EndpointRamp
+    // Each group has its own sequence, so that requests to one leave no gaps in the other.
+    private let order: EndpointSequence
 
     /// Creates a group of the members with a weight; if no member has a weight, all count alike.
-    init(_ candidates: [EndpointMember], slowStart: Duration) {
+    init(
+        _ candidates: [EndpointMember], slowStart: Duration, continuing old: EndpointGroup? = nil
+    ) {
+        order = old?.order ?? EndpointSequence()
         let weighty = candidates.filter { Self.weight(of: $0.endpoint) > 0 }
         members = weighty.isEmpty ? candidates : weighty
         let absolute = members.map { weighty.isEmpty ? 0 : Self.weight(of: $0.endpoint) }
@@ -42,8 +47,8 @@ final class EndpointGroup: Sendable {
         endpoint.weight > 0 ? min(endpoint.weight, 1e9) : 0
     }
 
-    func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
-        if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
+    func choose(_ pick: inout Pick) -> EndpointMember? {
+        if members.count < 2 { return members.first.flatMap { pick.hasTried($0.key) ? nil : $0 } }
         let index: Int? =
             switch pick.rule {
             case .peakEWMA:
@@ -51,7 +56,7 @@ final class EndpointGroup: Sendable {
                     member.cost(per: weight, at: now)
                 }
             case .roundRobin:
-                accepted(&pick) { pick in place(order.next(&pick.dice)) }
+                accepted(&pick) { pick in place(order.next { pick.dice.next() }) }
             case .weighted: accepted(&pick) { pick in place(pick.dice.unit()) }
             case .hash where pick.key != nil: highest(pick)
             case .leastRequests, .hash:
@@ -89,7 +94,7 @@ final class EndpointGroup: Sendable {
         let isRamping = ramp.isRunning(at: pick.now)
         for _ in 0..<32 {
             let index = draw(&pick)
-            if pick.hasTried(members[index]) { continue }
+            if pick.hasTried(keys[index]) { continue }
             if !isRamping || pick.dice.unit() < ramp.share(index, at: pick.now) { return index }
         }
         return untried(&pick)
@@ -98,12 +103,12 @@ final class EndpointGroup: Sendable {
     /// A random member by weight that the call has not tried, found by checking all members.
     private func untried(_ pick: inout Pick) -> Int? {
         var total = 0.0
-        for index in members.indices where !pick.hasTried(members[index]) {
+        for index in members.indices where !pick.hasTried(keys[index]) {
             total += weight(index, at: pick.now)
         }
         var rest = pick.dice.unit() * total
         var last: Int?
-        for index in members.indices where !pick.hasTried(members[index]) {
+        for index in members.indices where !pick.hasTried(keys[index]) {
             last = index
             rest -= weight(index, at: pick.now)
             if rest < 0 { break }
@@ -138,13 +143,13 @@ final class EndpointGroup: Sendable {
     ) -> Int? {
         for _ in 0..<4 {
             let index = draw(&pick)
-            if index != first, !pick.hasTried(members[index]) { return index }
+            if index != first, !pick.hasTried(keys[index]) { return index }
         }
         // Draws would return a heavy member repeatedly, so a search starts at a random index.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
-            if index != first, !pick.hasTried(members[index]) { return index }
+            if index != first, !pick.hasTried(keys[index]) { return index }
         }
         return nil
     }

@@ -40,12 +40,10 @@ public struct Canary: SynchronousRequestAdapter {
         }
         let weights = groups.values
         let isRight = weights.allSatisfy { 0...1e9 ~= $0 } && weights.contains { $0 > 0 }
-        let text =
+        let wrong = "found the weights \(weights); expected 0 to 1e9, and not all 0"
+        fault =
             self.groups.lazy.compactMap { own.fault(sendingTo: $0.url) }.first
-            ?? (isRight ? nil : "found the weights \(weights); expected 0 to 1e9, and not all 0")
-        fault = text.map {
-            ClientError(.configuration, $0, transfer: TransferState(.connecting))
-        }
+            ?? (isRight ? nil : ServiceURL.fault(wrong))
     }
 
     /// States the shares of the groups.

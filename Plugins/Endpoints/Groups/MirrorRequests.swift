@@ -68,9 +68,7 @@ public struct MirrorRequests: Interceptor {
             meter,
             help: ["turnpike.mirror.copies": "Copies of requests, by result."],
             counters: Result.allCases.map { Self.copies($0) })
-        fault = self.service.fault(sendingTo: self.group).map {
-            ClientError(.configuration, $0, transfer: TransferState(.connecting))
-        }
+        fault = self.service.fault(sendingTo: self.group)
     }
 
     private static func copies(_ result: Result) -> GateFigure {

@@ -24,10 +24,14 @@ struct ServiceURL: Sendable, CustomStringConvertible {
     }
 
     /// Why requests below this URL must not be sent below another URL; nil if they may be.
-    func fault(sendingTo other: ServiceURL) -> String? {
-        if let fault = fault ?? other.fault { return fault }
+    func fault(sendingTo other: ServiceURL) -> ClientError? {
+        if let fault = fault ?? other.fault { return Self.fault(fault) }
         let losesTLS = origin?.scheme == "https" && other.origin?.scheme != "https"
-        return losesTLS ? "found \(other); expected https, as in \(self)" : nil
+        return losesTLS ? Self.fault("found \(other); expected https, as in \(self)") : nil
+    }
+
+    static func fault(_ message: String) -> ClientError {
+        ClientError(.configuration, message, transfer: TransferState(.connecting))
     }
 
     /// The end of a request's URL after this URL; nil if the request is not below this URL.

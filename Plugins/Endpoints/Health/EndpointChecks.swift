@@ -96,7 +96,7 @@ final class EndpointChecks: Sendable {
             }
         }
         // To check all due times takes time, so it is done at most fifty times in an interval.
-        return max(now.duration(to: next), rules.pause.times(0.02))
+        return max(now.duration(to: next), rules.pause * 0.02)
     }
 
     private func due(
@@ -108,7 +108,7 @@ final class EndpointChecks: Sendable {
         for member in members {
             guard let at = member.health.nextCheck else {
                 // The first checks are spread over the interval.
-                let first = now.advanced(by: rules.pause.times(background.random.unit()))
+                let first = now.advanced(by: rules.pause * background.random.unit())
                 member.health.nextCheck = first
                 next = min(next, first)
                 continue
@@ -120,7 +120,7 @@ final class EndpointChecks: Sendable {
             let context = background.child()
             // If the last check of the endpoint is still running, this check is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
-            let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
+            let pause = rules.pause * (0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)
             next = min(next, now.advanced(by: pause))
         }
@@ -131,10 +131,4 @@ final class EndpointChecks: Sendable {
 extension EndpointHealthCheck {
     /// The interval, limited so that checks neither fill a core nor overflow a clock.
     fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
-}
-
-extension Duration {
-    fileprivate func times(_ factor: Double) -> Duration {
-        .nanoseconds(Int64(min(max(Double(wholeNanoseconds) * factor, 0), 9e18)))
-    }
 }

@@ -15,10 +15,7 @@ struct EndpointCheck {
 
     private var endpoints: [Endpoint] = []
     private var places: [ConnectTarget: (entry: Int, kept: Int)] = [:]
-    private var entries = 0
-    var faults: EndpointFaults
-
-    init() { faults = EndpointFaults(of: "endpoints") }
+    var faults = EndpointFaults()
 
     static func checked(_ endpoints: [Endpoint]) -> EndpointCheck {
         var check = EndpointCheck()
@@ -97,7 +94,7 @@ struct EndpointCheck {
         if let place = places[target] {
             let kept = endpoints[place.kept]
             if kept.weight == endpoint.weight, kept.zone == endpoint.zone { return }
-            let first = faults.path(place.entry)
+            let first = EndpointFaults.path(place.entry)
             return faults.add(
                 at: index,
                 "found \(endpoint.target) a second time, with another weight or zone;"
@@ -122,31 +119,21 @@ struct EndpointFaults {
     private static let maxKept = 100
     private static let maxShown = 3
 
-    /// The name of the list in paths: `endpoints` in `endpoints[3].port`.
-    let name: String
     private(set) var first: [(path: String, message: String)] = []
     private(set) var count = 0
 
-    init(of name: String) { self.name = name }
-
-    mutating func add(_ message: String) { add(name) { message } }
-
-    /// Adds a fault of an entry; the message is made only for the first hundred faults.
+    /// Adds a fault of the list, of an entry or of its member; the message is made only for the
+    /// first hundred faults.
     mutating func add(
-        at index: Int, in member: String = "", _ message: @autoclosure () -> String
+        at index: Int? = nil, in member: String = "", _ message: @autoclosure () -> String
     ) {
-        let place = path(index)
-        add(member.isEmpty ? place : "\(place).\(member)", message)
-    }
-
-    func path(_ index: Int) -> String { "\(name)[\(index)]" }
-
-    private mutating func add(_ path: String, _ message: () -> String) {
         count += 1
-        if first.count < Self.maxKept {
-            first.append((path, message()))
-        }
+        guard first.count < Self.maxKept else { return }
+        let place = index.map(Self.path) ?? "endpoints"
+        first.append((member.isEmpty ? place : "\(place).\(member)", message()))
     }
+
+    static func path(_ index: Int) -> String { "endpoints[\(index)]" }
 
     func error(in source: String) -> ClientError? {
         if count == 0 { return nil }
@@ -194,11 +181,10 @@ struct EndpointReader {
                 check.add(Endpoint(try Endpoint.target(of: text)), at: index)
             case .object(let object):
                 let before = check.faults.count
-                let details = details(object, at: index)
+                let (weight, zone) = details(object, at: index)
                 let target = try target(object)
                 guard check.faults.count == before else { return }
-                check.add(
-                    Endpoint(target, weight: details.weight, zone: details.zone), at: index)
+                check.add(Endpoint(target, weight: weight, zone: zone), at: index)
             default:
                 throw expected(
                     "\(entry.kindName)",
@@ -238,7 +224,12 @@ struct EndpointReader {
                     check.addWeight(member.value.kindName, at: index)
                 }
             case "zone":
-                zone = text(member.value, "zone", at: index)
+                zone = member.value.string
+                if zone == nil {
+                    check.faults.add(
+                        at: index, in: "zone",
+                        "found \(member.value.kindName); expected a string")
+                }
             case "address", "port", "labels": break
             default:
                 check.faults.add(
@@ -248,13 +239,6 @@ struct EndpointReader {
             }
         }
         return (weight, zone)
-    }
-
-    private mutating func text(_ value: JSONValue, _ member: String, at index: Int) -> String? {
-        if let text = value.string { return text }
-        check.faults.add(
-            at: index, in: member, "found \(value.kindName); expected a string")
-        return nil
     }
 
     private func expected(_ found: String, _ wanted: String) -> ClientError {

@@ -40,7 +40,7 @@ public final class EndpointFile: EndpointResolver {
     private let known = Mutex<Known?>(nil)
 
     private struct Known {
-        let identity: [Int64]
+        let version: FileVersion
         // A file may change again within one tick of the file system's clock, and a new file may
         // get the inode of a removed file. So each version is read twice.
         let isSettled: Bool
@@ -73,23 +73,23 @@ public final class EndpointFile: EndpointResolver {
 
     private func look() throws -> [Endpoint] {
         let before = known.withLock { $0 }
-        let (identity, found) = try content(
-            unless: before?.isSettled == true ? before?.identity : nil)
+        let (version, found) = try content(
+            unless: before?.isSettled == true ? before?.version : nil)
         guard let data = found else { return try before?.result.get() ?? [] }
         var result = Result { try parse(data) }
         // An unchanged list keeps its storage, so that a comparison takes no time.
         if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
             result = .success(old)
         }
-        let isSettled = before?.identity == identity
+        let isSettled = before?.version == version
         known.withLock { [result] in
-            $0 = Known(identity: identity, isSettled: isSettled, result: result)
+            $0 = Known(version: version, isSettled: isSettled, result: result)
         }
         return try result.get()
     }
 
-    // Returns the identity of the version, and the content unless the version is known.
-    private func content(unless known: [Int64]?) throws -> (identity: [Int64], data: Data?) {
+    // Returns the version, and the content unless the version is known.
+    private func content(unless known: FileVersion?) throws -> (FileVersion, Data?) {
         // Without `O_NONBLOCK`, to open a pipe would wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
@@ -99,8 +99,8 @@ public final class EndpointFile: EndpointResolver {
             throw unusable("\(FileFault("inspect it"))")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("it is not a regular file") }
-        let identity = Self.identity(status)
-        if identity == known { return (identity, nil) }
+        let version = FileVersion(status)
+        if version == known { return (version, nil) }
         guard status.st_size <= Self.maxBytes else {
             throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
         }
@@ -108,24 +108,10 @@ public final class EndpointFile: EndpointResolver {
         guard let data = try? file.read(upToCount: Self.maxBytes, at: 0) else {
             throw unusable("it could not be read")
         }
-        return (identity, data)
+        return (version, data)
     }
 
     private static let maxBytes = 16 << 20
-
-    // If a program sets back the modification time, the change time still shows the change.
-    private static func identity(_ status: stat) -> [Int64] {
-        #if canImport(Darwin)
-        let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
-        #else
-        let (modified, changed) = (status.st_mtim, status.st_ctim)
-        #endif
-        return [
-            Int64(truncatingIfNeeded: status.st_dev), Int64(truncatingIfNeeded: status.st_ino),
-            Int64(status.st_size), Int64(modified.tv_sec), Int64(modified.tv_nsec),
-            Int64(changed.tv_sec), Int64(changed.tv_nsec),
-        ]
-    }
 
     private func parse(_ data: Data) throws -> [Endpoint] {
         let document: JSONValue

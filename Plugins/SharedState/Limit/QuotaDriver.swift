@@ -11,8 +11,6 @@ final class QuotaDriver: Sendable {
     private struct State {
         var operations = 0
         var isDrained: [OneShot<Void>] = []
-        /// The number of keys whose driver decides locally, because the store cannot be reached.
-        var localKeys = 0
         var timeSource: (any TimeSource)?
     }
 
@@ -29,8 +27,6 @@ final class QuotaDriver: Sendable {
         self.plan = plan
         self.figures = figures
     }
-
-    var isLocal: Bool { state.withLock { $0.localKeys > 0 } }
 
     func attend(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let (starts, wake) =
@@ -52,15 +48,10 @@ final class QuotaDriver: Sendable {
     /// task ends at most 0.1 s after the last call, or 1 s while the store is unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
-        let isLocal =
-            limiter.change(key) { permits, _ in
-                state.withLock { state in
-                    state.timeSource = timeSource
-                    state.localKeys += permits.isLocal ? 1 : 0
-                }
-                return permits.isLocal
-            } ?? false
-        if isLocal { tellOfLocalKeys() }
+        state.withLock { $0.timeSource = timeSource }
+        if limiter.change(key, { permits, _ in permits.isLocal }) == true {
+            tellOfLocalKeys(limiter)
+        }
         // The task ends by itself; see the comment of this method.
         _ = Task.inheriting { [self] in
             while true {
@@ -112,31 +103,32 @@ final class QuotaDriver: Sendable {
         _ limiter: Limiter, _ key: QuotaKey, _ text: String, _ wake: OneShot<Void>,
         _ timeSource: any TimeSource
     ) -> LeasedPermits.Step {
-        let (step, wasLocal) =
+        let (step, endsLocal) =
             limiter.change(key) { permits, line in
                 let now = timeSource.now
                 let coolingUntil = limiter.cooldowns?.end(of: key, at: now)?.nanoseconds
                 let step = permits.nextStep(
                     line, key: text, coolingUntil: coolingUntil, at: now.nanoseconds)
                 permits.wake = nil
-                var wasLocal = false
+                var endsLocal = false
                 switch step {
                 case .pause: permits.wake = wake
                 case .take, .giveBack: state.withLock { $0.operations += 1 }
                 case .end:
                     permits.isDriven = false
-                    wasLocal = permits.isLocal
-                    if wasLocal { state.withLock { $0.localKeys -= 1 } }
+                    endsLocal = permits.isLocal
                 }
-                return (step, wasLocal)
+                return (step, endsLocal)
             } ?? (.end, false)
-        if wasLocal { tellOfLocalKeys() }
+        if endsLocal { tellOfLocalKeys(limiter) }
         return step
     }
 
-    private func tellOfLocalKeys() {
+    // The keys whose driver decides locally, because the store cannot be reached.
+    private func tellOfLocalKeys(_ limiter: Limiter) {
         figures.tell {
-            [.gauge("turnpike.rate_limit.local"): Double(state.withLock { $0.localKeys })]
+            let count = limiter.keys { $0.isDriven && $0.isLocal }.count
+            return [.gauge("turnpike.rate_limit.local"): Double(count)]
         }
     }
 
@@ -184,12 +176,9 @@ final class QuotaDriver: Sendable {
         if case .coolingDown(let left) = answer {
             limiter.cooldowns?.learn(left, for: key, at: now)
         }
-        let wasLocal = isLocal
+        let wasLocal = limiter.change(key) { permits, _ in permits.isLocal }
         limiter.refill(key, by: timeSource) { permits in
-            let before = permits.isLocal ? 1 : 0
             permits.answered(answer, at: now)
-            let after = permits.isLocal ? 1 : 0
-            state.withLock { $0.localKeys += after - before }
             switch answer {
             case .granted: return .excess
             case .exhausted(let after): return .late(after, isCooling: false)
@@ -197,7 +186,8 @@ final class QuotaDriver: Sendable {
             case nil: return nil
             }
         }
-        if wasLocal || isLocal { tellOfLocalKeys() }
+        // Without an answer, the key is local from now on.
+        if wasLocal == true || answer == nil { tellOfLocalKeys(limiter) }
     }
 
     private func giveBack(_ permits: Int, _ key: String, _ timeSource: any TimeSource) {
@@ -213,10 +203,11 @@ final class QuotaDriver: Sendable {
             return
         }
         // Only the gate's shutdown waits for this operation.
-        tell("the return of permits", timeSource) { store in
+        access.tell(
+            "the return of permits", by: timeSource, tell: { [news] in news.add($0) },
+            ended: operationHasEnded
+        ) { store in
             try await store.giveBack(permits, to: key, rules: rules)
-        } ended: {
-            self.operationHasEnded()
         }
     }
 
@@ -227,26 +218,8 @@ final class QuotaDriver: Sendable {
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
         let (rules, text) = (plan.storedRules, key.text(in: access.group))
-        tell("a correction", timeSource) { store in
+        access.tell("a correction", by: timeSource, tell: { [news] in news.add($0) }) { store in
             try await store.lower(to: Double(permits), of: text, rule: rule, rules: rules)
-        }
-    }
-
-    private func tell(
-        _ what: String, _ timeSource: any TimeSource,
-        _ operation: @escaping @Sendable (any SharedStore) async throws -> Void,
-        ended: @escaping @Sendable () -> Void = {}
-    ) {
-        let (access, news) = (access, news)
-        // The task ends by itself, because the operation has a time limit.
-        _ = Task.inheriting {
-            _ = try? await access.ask(
-                what, by: timeSource, tell: { news.add($0) }
-            ) { store in
-                try await operation(store)
-                return true
-            }
-            ended()
         }
     }
 

@@ -150,15 +150,3 @@ extension [QuotaRule] {
 
     var burst: Int { Int(reduce(1e12) { Swift.min($0, Swift.max($1.burst, 1)) }) }
 }
-
-extension Int64 {
-    init(nanoseconds: Double) {
-        self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
-    }
-
-    func addingSaturating(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        if overflow { return other > 0 ? .max / 2 : .min / 2 }
-        return Swift.min(Swift.max(sum, .min / 2), .max / 2)
-    }
-}

@@ -17,7 +17,7 @@ extension Registry {
     /// ```swift
     /// registry.register(sharedStore: "postgres") { settings in
     ///     let address = settings.required("address")
-    ///     return settings.isDryRun ? PlaceholderStore() : PostgresStore(address)
+    ///     return settings.isDryRun ? MemorySharedStore() : PostgresStore(address)
     /// }
     /// ```
     ///
@@ -26,7 +26,8 @@ extension Registry {
     /// (``/TurnpikeSharedState/SharedStore/shutdown()``). This method itself reads the settings of
     /// ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`). If a
     /// file is only checked (``/TurnpikeStackFiles/Settings/isDryRun``), the factory should read
-    /// the settings, open nothing, and return a ``PlaceholderStore``.
+    /// the settings, open nothing, and return a ``/TurnpikeSharedState/MemorySharedStore``, which
+    /// is never asked.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: The description of the store, for the reference and the schema of stack
@@ -68,7 +69,7 @@ extension Settings {
     /// the file. All gates of a file get the same instance.
     /// - Returns: The shared state; nil if the gate does not use shared state.
     public func sharedState() -> SharedState? {
-        sharedPart("shared") { SharedStatePart(SharedState(PlaceholderStore())) }?.state
+        sharedPart(SharedStatePart.self)?.state
     }
 }
 

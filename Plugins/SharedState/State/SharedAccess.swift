@@ -126,6 +126,19 @@ final class SharedAccess: Sendable {
         }
     }
 
+    /// Sends an operation that no call waits for, within the time limit.
+    func tell(
+        _ what: String, by timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void,
+        ended: @escaping @Sendable () -> Void = {},
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Void
+    ) {
+        // The task ends by itself, because the operation has a time limit.
+        _ = Task.inheriting { [self] in
+            _ = try? await ask(what, by: timeSource, tell: tell) { try await operation($0) }
+            ended()
+        }
+    }
+
     /// Sends an operation that no call waits for, even if the store has not answered recently.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store

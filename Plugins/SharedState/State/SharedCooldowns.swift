@@ -12,29 +12,23 @@ struct SharedCooldowns: CooldownSharing {
     var effect: GateEffect { access.use(.counts) }
 
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context) {
-        let (access, text) = (access, key.text(in: access.group))
-        // The task ends by itself, within the time limit. No call waits for the task.
-        _ = Task.inheriting {
-            _ = try? await access.ask(
-                "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
-            ) { store in
-                try await store.coolDown(for: duration, text)
-                return true
-            }
+        let text = key.text(in: access.group)
+        access.tell(
+            "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
+        ) { store in
+            try await store.coolDown(for: duration, text)
         }
     }
 
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration? {
         let text = key.text(in: access.group)
-        let told = await context.report(waitingFor: "shared state") { _ in
+        return await context.report(waitingFor: "shared state") { _ in
             try? await access.ask(
                 "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
             ) { store in
                 try await store.cooldown(of: text)
             }
-        }
-        if case .some(.some(let left)) = told { return left }
-        return nil
+        } ?? nil
     }
 }
 

@@ -15,8 +15,6 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     private static var smallest: Int { 64 }
 
-    var count: Int { entries.count }
-
     func value(_ key: String, at now: Double) -> (value: Value, end: Double)? {
         guard let entry = entries[key], entry.end > now else { return nil }
         return (entry.value, entry.end)
@@ -33,9 +31,11 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     mutating func remove(_ key: String) { entries[key] = nil }
 
-    mutating func countLeft(at now: Double) -> Int {
+    mutating func countLeft(
+        at now: Double, where condition: (Value) -> Bool = { _ in true }
+    ) -> Int {
         sweep(at: now)
-        return entries.count
+        return entries.count { condition($0.value.value) }
     }
 
     private mutating func sweep(at now: Double) {

@@ -20,26 +20,28 @@ public final class MemorySharedStore: SharedStore {
         var cooldowns = ExpiringTable<Void>()
         var tokens = ExpiringTable<StoredToken>()
         var locks = ExpiringTable<UInt64>()
-        var groups: [String: ExpiringTable<Void>] = [:]
+        // The group of each replica.
+        var replicas = ExpiringTable<String>()
         // One counter for the locks of all keys, so that no key needs memory for its own counter.
         var fence: UInt64 = 0
     }
 
+    /// Whether secrets are hidden on their way to the store.
+    public let hidesTraffic: Bool?
     private let timeSource: any TimeSource
     private let start: MonotonicInstant
     private let state = Mutex(State())
 
-    private static let groupLimit = 64
-
     /// Creates an empty store.
-    /// - Parameter timeSource: The clock of the store.
-    public init(timeSource: any TimeSource = SystemTimeSource()) {
+    /// - Parameters:
+    ///   - timeSource: The clock of the store.
+    ///   - hidesTraffic: The value of ``hidesTraffic``. It is true, because nothing leaves the
+    ///     process, unless the store stands for another one while a stack file is only checked.
+    public init(timeSource: any TimeSource = SystemTimeSource(), hidesTraffic: Bool? = true) {
         self.timeSource = timeSource
+        self.hidesTraffic = hidesTraffic
         start = timeSource.now
     }
-
-    /// True, because nothing leaves the process.
-    public var hidesTraffic: Bool? { true }
 
     // MARK: Quotas
 
@@ -147,8 +149,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Whether the lock of a key is taken.
-    public func isLocked(_ key: String) -> Bool {
+    func isLocked(_ key: String) -> Bool {
         update { state, now in state.locks.value(key, at: now) != nil }
     }
 
@@ -157,16 +158,13 @@ public final class MemorySharedStore: SharedStore {
     /// Reports that a replica is running, and counts the replicas that have reported.
     public func beat(_ replica: String, of group: String, for lifetime: Duration) async -> Int {
         update { state, now in
-            state.groups[group, default: ExpiringTable()].put(
-                (), replica, until: now + Self.nanoseconds(lifetime), at: now)
-            let count = state.groups[group]?.countLeft(at: now) ?? 0
-            if state.groups.count > Self.groupLimit { Self.removeEmptyGroups(&state, at: now) }
-            return count
+            state.replicas.put(
+                group, "\(group)|\(replica)", until: now + Self.nanoseconds(lifetime), at: now)
+            return state.replicas.countLeft(at: now) { $0 == group }
         }
     }
 
-    /// The number of keys in the store, of all kinds.
-    public var keyCount: Int {
+    var keyCount: Int {
         update { state, now in
             state.quotas.countLeft(at: now) + state.cooldowns.countLeft(at: now)
                 + state.tokens.countLeft(at: now) + state.locks.countLeft(at: now)
@@ -190,12 +188,6 @@ public final class MemorySharedStore: SharedStore {
         let value = body(&quota)
         state.quotas.put(quota, key, until: quota.end, at: now)
         return value
-    }
-
-    private static func removeEmptyGroups(_ state: inout State, at now: Double) {
-        for key in state.groups.keys where state.groups[key]?.countLeft(at: now) == 0 {
-            state.groups[key] = nil
-        }
     }
 
     private static func nanoseconds(_ duration: Duration) -> Double {

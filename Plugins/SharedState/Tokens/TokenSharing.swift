@@ -22,6 +22,15 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
+    /// The clock and the log for operations on the store, and their time limits.
+    struct Caller: Sendable {
+        let timeSource: any TimeSource
+        let tell: @Sendable (String) -> Void
+        var limit = Duration.seconds(1)
+        /// The limit of the first operation, which may include connecting.
+        var firstLimit: Duration?
+    }
+
     struct State {
         /// The fencing number of the present token in the store; nil if the token is not stored.
         var fence: UInt64?
@@ -29,16 +38,8 @@ final class TokenSharing: BearerTokenSharing {
         /// outside.
         var unsaved: UnsavedToken?
         /// The clock and the log of the last call, for storing the unsaved token.
-        var saving: (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?
+        var saving: Caller?
         var isSaving = false
-
-        /// Whether a sign-in during this refresh must be stored.
-        ///
-        /// A refresh of the sign-in itself replaces it, because its refresh token may be used.
-        func mustKeepSignIn(for job: Job) -> Bool {
-            guard let unsaved, unsaved.isFromOutside else { return false }
-            return unsaved.id != job.unsaved
-        }
     }
 
     let shared: SharedTokens
@@ -97,18 +98,18 @@ final class TokenSharing: BearerTokenSharing {
         let found = try await read(job)
         if found == nil, job.spends {
             // The store may have another refresh token than this replica.
-            await unlock(lock, job.timeSource, job.note)
+            await unlock(lock, caller(job))
             return nil
         }
         if let token = try await adopt(found?.token, job) {
-            await unlock(lock, job.timeSource, job.note)
+            await unlock(lock, caller(job))
             return token
         }
         do {
             let token = try await job.request(base(found?.token, job))
             return try await save(token, under: lock, job)
         } catch {
-            await unlock(lock, job.timeSource, job.note)
+            await unlock(lock, caller(job))
             // If the lock of this replica has ended, another replica may have refreshed the token.
             if let found = try await read(job), let token = try await adopt(found.token, job) {
                 return token
@@ -120,42 +121,13 @@ final class TokenSharing: BearerTokenSharing {
     private func save(
         _ token: BearerToken, under lock: SharedLock, _ job: Job
     ) async throws -> BearerToken {
-        let new = SharedToken(token, scope: job.scope, fence: lock.fence)
-        let id = UnsavedToken.ID()
-        state.withLock { state in
-            if state.mustKeepSignIn(for: job) { return }
-            state.unsaved = UnsavedToken(
-                id: id, token: token, scope: job.scope, lock: lock, base: state.fence,
-                isFromOutside: state.unsaved?.isFromOutside == true)
-        }
+        let unsaved = keep(token, lock, job)
         // Even if this fails, there is a new token, and the old refresh token may be used.
-        let isStored = try? await ask(
-            "a place for the token", job,
-            late: { [self] isStored in
-                if isStored { isSaved(id, lock.fence) }
-            }
-        ) { [shared] store in try await shared.put(new, in: store, at: job.timeSource.date) }
-        switch isStored {
-        case true?:
-            isSaved(id, lock.fence)
-            await unlock(lock, job.timeSource, job.note)
+        switch try? await put(unsaved, under: lock, caller(job)) {
+        case true?: return token
+        case false? where unsaved.isFromOutside: saveUnsaved()
         case false?:
-            // Another replica has stored a token later. The other replicas use the later token, and
-            // will refresh with its refresh token. A sign-in replaces the later token too.
-            let isSignIn = state.withLock { state in
-                guard state.unsaved?.id == id else { return false }
-                if state.unsaved?.isFromOutside == true {
-                    state.unsaved?.lock = nil
-                    return true
-                }
-                state.unsaved = nil
-                return false
-            }
-            await unlock(lock, job.timeSource, job.note)
-            if isSignIn {
-                saveUnsaved()
-                return token
-            }
+            // The other replicas use the later token, and will refresh with its refresh token.
             job.note("the lock of the token had expired; the token of another replica is used")
             if let found = try await read(job), let other = found.token?.token {
                 state.withLock { $0.fence = found.token?.fence }
@@ -171,14 +143,23 @@ final class TokenSharing: BearerTokenSharing {
     private func sendAlone(_ latest: SharedToken?, _ job: Job) async throws -> BearerToken {
         job.note("the store does not answer; this replica refreshes the token by itself")
         let token = try await job.request(base(latest, job))
-        state.withLock { state in
-            if state.mustKeepSignIn(for: job) { return }
-            state.unsaved = UnsavedToken(
-                id: UnsavedToken.ID(), token: token, scope: job.scope, lock: nil, base: state.fence,
-                isFromOutside: state.unsaved?.isFromOutside == true)
-        }
+        _ = keep(token, nil, job)
         saveUnsaved()
         return token
+    }
+
+    // A sign-in during the refresh stays the unsaved token. A refresh of the sign-in itself replaces
+    // it, because its refresh token may be used.
+    private func keep(_ token: BearerToken, _ lock: SharedLock?, _ job: Job) -> UnsavedToken {
+        state.withLock { state in
+            let signIn = state.unsaved.flatMap { $0.isFromOutside ? $0.id : nil }
+            let isNewer = signIn != nil && signIn != job.unsaved
+            let unsaved = UnsavedToken(
+                token: token, scope: job.scope, lock: lock, base: state.fence,
+                isFromOutside: signIn != nil && !isNewer)
+            if !isNewer { state.unsaved = unsaved }
+            return unsaved
+        }
     }
 
     // MARK: Decisions
@@ -241,47 +222,23 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     private func lock(_ job: Job) async throws -> LockAnswer? {
-        let time = (job.spends ? job.policy.answerLimit : job.policy.timeLimit) + Self.margin
-        let key = shared.key
-        return try await ask(
-            "the lock of the token", job,
-            late: { [self] answer in
-                // If no task released this lock, the lock would delay all replicas.
-                guard case .taken(let lock) = answer else { return }
-                // The task ends by itself, because every operation of a store ends by itself.
-                _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
-            }
-        ) { store in try await store.lock(key, for: time) }
-    }
-
-    func unlock(
-        _ lock: SharedLock, _ timeSource: any TimeSource,
-        _ tell: @escaping @Sendable (String) -> Void
-    ) async {
-        // If this fails, the lock ends by itself later.
-        _ = try? await shared.state.access.ask("the end of a lock", by: timeSource, tell: tell) {
-            store in
-            try await store.unlock(lock)
-        }
+        let time = job.spends ? job.policy.answerLimit : job.policy.timeLimit
+        return try await lock(for: time + Self.margin, caller(job))
     }
 
     private func ask<Answer: Sendable>(
-        _ what: String, _ job: Job, late: @escaping @Sendable (Answer) -> Void = { _ in },
+        _ what: String, _ job: Job,
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
-        let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
-        // A mere look at the store must be short: it delays calls whose token may still be valid.
-        let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
-        return try await shared.state.access.ask(
-            what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,
-            late: late, operation)
+        try await ask(what, caller(job), operation)
     }
 
-    private func isSaved(_ id: UnsavedToken.ID, _ fence: UInt64) {
-        state.withLock { state in
-            guard state.unsaved?.id == id else { return }
-            state.unsaved = nil
-            state.fence = fence
-        }
+    private func caller(_ job: Job) -> Caller {
+        Caller(
+            timeSource: job.timeSource, tell: job.note,
+            limit: max(shared.state.timeLimit, job.spends ? Self.slowest : .zero),
+            // A mere look at the store must be short: it delays calls whose token may still be
+            // valid.
+            firstLimit: job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit))
     }
 }

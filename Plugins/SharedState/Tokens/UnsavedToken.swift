@@ -11,7 +11,7 @@ struct UnsavedToken: Sendable {
         static func == (left: ID, right: ID) -> Bool { left === right }
     }
 
-    let id: ID
+    let id = ID()
     let token: BearerToken?
     let scope: [String]
     /// The lock under which the token was created, if there was a lock.
@@ -19,7 +19,7 @@ struct UnsavedToken: Sendable {
     /// The fencing number of the replaced token; a higher number in the store means a later token.
     let base: UInt64?
     /// Whether the token comes from a sign-in, and replaces any token of the store.
-    var isFromOutside = false
+    let isFromOutside: Bool
 }
 
 extension TokenSharing {
@@ -31,37 +31,35 @@ extension TokenSharing {
     func replace(with token: BearerToken?, scope: [String]) {
         state.withLock { state in
             state.unsaved = UnsavedToken(
-                id: UnsavedToken.ID(), token: token, scope: scope, lock: nil, base: nil,
-                isFromOutside: true)
+                token: token, scope: scope, lock: nil, base: nil, isFromOutside: true)
         }
         saveUnsaved()
     }
 
     /// Begins to store the unsaved token, because a call has now brought a clock.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
-        let isDue = state.withLock { state in
-            state.saving = (timeSource, tell)
-            return state.unsaved != nil && !state.isSaving
-        }
-        if isDue { saveUnsaved() }
+        state.withLock { $0.saving = Caller(timeSource: timeSource, tell: tell) }
+        saveUnsaved()
     }
 
     func saveUnsaved() {
-        let saving = state.withLock { state in
+        let saving = state.withLock { state -> Caller? in
             guard !state.isSaving, state.unsaved != nil, let saving = state.saving else {
-                return (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?.none
+                return nil
             }
             state.isSaving = true
             return saving
         }
-        guard let (timeSource, tell) = saving else { return }
+        guard let saving else { return }
         // The task ends when the token is stored, when another token has replaced it, or when the
         // tokens are released. No call waits for the task.
         _ = Task.apart { [weak self] in
             var pause = Duration.milliseconds(100)
-            while await self?.saveOnce(timeSource, tell) == false {
+            while await self?.saveOnce(saving) == false {
                 let moment = OneShot<Void>()
-                let timer = timeSource.schedule(after: pause) { moment.settle(.success(())) }
+                let timer = saving.timeSource.schedule(after: pause) {
+                    moment.settle(.success(()))
+                }
                 defer { timer.cancel() }
                 pause = min(pause * 2, Self.longestPause)
                 try? await moment.value {}
@@ -70,61 +68,97 @@ extension TokenSharing {
     }
 
     // Returns whether no token is left to store.
-    private func saveOnce(
-        _ timeSource: any TimeSource, _ tell: @escaping @Sendable (String) -> Void
-    ) async -> Bool {
+    private func saveOnce(_ caller: Caller) async -> Bool {
         let unsaved = state.withLock { state in
             if state.unsaved == nil { state.isSaving = false }
             return state.unsaved
         }
         guard let unsaved else { return true }
-        guard let lock = await lock(for: unsaved, timeSource, tell) else { return false }
+        var lock = unsaved.lock
+        if lock == nil, case .taken(let new)? = try? await self.lock(for: Self.shortLock, caller) {
+            lock = new
+        }
+        guard let lock else { return false }
         // Another token may have replaced this token, and may already be stored.
         guard state.withLock({ $0.unsaved?.id == unsaved.id }) else {
-            if unsaved.lock == nil { await unlock(lock, timeSource, tell) }
+            if unsaved.lock == nil { await unlock(lock, caller) }
             return false
         }
+        _ = try? await put(unsaved, under: lock, caller)
+        // Another unsaved token may have come meanwhile.
+        return false
+    }
+
+    // MARK: The store
+
+    /// Stores a token and unlocks; false if the store has a later token, and nil if it gives no
+    /// answer.
+    func put(
+        _ unsaved: UnsavedToken, under lock: SharedLock, _ caller: Caller
+    ) async throws -> Bool? {
         let shared = shared
-        let isDone = try? await shared.state.access.ask(
-            "a place for the token", by: timeSource, limit: .seconds(1), tell: tell
+        let isStored = try await ask(
+            "a place for the token", caller,
+            late: { [self] isStored in
+                if isStored { isPut(unsaved, under: lock, isStored: true) }
+            }
         ) { store in
             if unsaved.lock == nil, !unsaved.isFromOutside,
                 let present = try await store.token(shared.key), present.fence > unsaved.base ?? 0
             {
                 // Another replica has refreshed the token since. The next refresh here finds the
                 // new token.
-                return UInt64?.none
+                return false
             }
             let new = SharedToken(unsaved.token, scope: unsaved.scope, fence: lock.fence)
-            let isStored = try await shared.put(new, in: store, at: timeSource.date)
-            return isStored ? lock.fence : nil
+            return try await shared.put(new, in: store, at: caller.timeSource.date)
         }
-        guard let isDone else { return false }
+        guard let isStored else { return nil }
+        isPut(unsaved, under: lock, isStored: isStored)
+        await unlock(lock, caller)
+        return isStored
+    }
+
+    private func isPut(_ unsaved: UnsavedToken, under lock: SharedLock, isStored: Bool) {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
-            if isDone == nil, unsaved.isFromOutside {
-                // The lock of this token has ended, so the token is stored under another lock.
+            if !isStored, unsaved.isFromOutside {
+                // The lock has ended, so the token is stored under another lock.
                 state.unsaved?.lock = nil
                 return
             }
             state.unsaved = nil
-            if let fence = isDone { state.fence = fence }
+            if isStored { state.fence = lock.fence }
         }
-        await unlock(lock, timeSource, tell)
-        // Another unsaved token may have come meanwhile.
-        return false
     }
 
-    private func lock(
-        for unsaved: UnsavedToken, _ timeSource: any TimeSource,
-        _ tell: @escaping @Sendable (String) -> Void
-    ) async -> SharedLock? {
-        if let lock = unsaved.lock { return lock }
+    func lock(for time: Duration, _ caller: Caller) async throws -> LockAnswer? {
         let key = shared.key
-        let answer = try? await shared.state.access.ask(
-            "the lock of the token", by: timeSource, limit: .seconds(1), tell: tell
-        ) { store in try await store.lock(key, for: Self.shortLock) }
-        if case .taken(let lock) = answer { return lock }
-        return nil
+        return try await ask(
+            "the lock of the token", caller,
+            late: { [self] answer in
+                // If no task released this lock, the lock would delay all replicas.
+                guard case .taken(let lock) = answer else { return }
+                // The task ends by itself, because every operation of a store ends by itself.
+                _ = Task.apart { [self] in await unlock(lock, caller) }
+            }
+        ) { store in try await store.lock(key, for: time) }
+    }
+
+    func unlock(_ lock: SharedLock, _ caller: Caller) async {
+        var caller = caller
+        caller.limit = shared.state.timeLimit
+        // If this fails, the lock ends by itself later.
+        _ = try? await ask("the end of a lock", caller) { store in try await store.unlock(lock) }
+    }
+
+    func ask<Answer: Sendable>(
+        _ what: String, _ caller: Caller,
+        late: @escaping @Sendable (Answer) -> Void = { _ in },
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
+    ) async throws -> Answer? {
+        try await shared.state.access.ask(
+            what, by: caller.timeSource, limit: caller.limit, firstLimit: caller.firstLimit,
+            tell: caller.tell, late: late, operation)
     }
 }

@@ -35,20 +35,22 @@ extension HTTPHeaders {
     /// fields of older drafts and the `X-RateLimit-…` fields are not read, because they have no
     /// common meaning: `Reset` is a date on one server, and a number of seconds on another.
     public var rateLimits: [ServiceLimit] {
-        guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
-            return []
+        QuotaItem.all(in: values(of: .rateLimit)) { item throws(QuotaItem.Malformed) in
+            ServiceLimit(
+                policy: item.name, availableQuota: try item.requiredInteger("r"),
+                effectiveWindow: try item.integer("t").map { .seconds($0) },
+                partitionKey: try item.bytes("pk"))
         }
-        return (try? list.items.map { try ServiceLimit($0) }) ?? []
     }
-}
 
-extension ServiceLimit {
-    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
-        guard let available = try item.integer("r") else { throw StructuredItems.Malformed() }
-        self.init(
-            policy: try item.name(), availableQuota: available,
-            effectiveWindow: try item.integer("t").map { .seconds($0) },
-            partitionKey: try item.bytes("pk"))
+    var rateLimitPolicies: [QuotaPolicy] {
+        QuotaItem.all(in: values(of: .rateLimitPolicy)) { item throws(QuotaItem.Malformed) in
+            QuotaPolicy(
+                name: item.name, quota: try item.requiredInteger("q"),
+                unit: try item.string("qu") ?? "requests",
+                window: try item.integer("w", from: 1).map { .seconds($0) },
+                partitionKey: try item.bytes("pk"))
+        }
     }
 }
 
@@ -68,266 +70,166 @@ struct QuotaPolicy: Hashable {
     var partitionKey: Data?
 }
 
-extension HTTPHeaders {
-    var rateLimitPolicies: [QuotaPolicy] {
-        guard contains(.rateLimitPolicy),
-            let list = StructuredItems(values(of: .rateLimitPolicy))
-        else { return [] }
-        return (try? list.items.map { try QuotaPolicy($0) }) ?? []
-    }
-}
-
-extension QuotaPolicy {
-    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
-        guard let quota = try item.integer("q") else { throw StructuredItems.Malformed() }
-        self.init(
-            name: try item.name(), quota: quota, unit: try item.string("qu") ?? "requests",
-            window: try item.integer("w", from: 1).map { .seconds($0) },
-            partitionKey: try item.bytes("pk"))
-    }
-}
-
-/// A field that is a list of items with parameters (RFC 9651 §3.1), without inner lists.
-struct StructuredItems {
-    enum Value: Equatable {
+/// An item of a list of strings with parameters (RFC 9651 §3.1).
+///
+/// Values of types that the quota fields do not have are skipped, not checked.
+private struct QuotaItem {
+    enum Value {
         case integer(Int)
         case string(String)
         case bytes(Data)
-        /// A value of a type that none of the supported fields has.
         case other
     }
 
-    /// An item with its parameters (§3.1.2).
-    struct Item {
-        let value: Value
-        private(set) var parameters: [(key: String, value: Value)] = []
-
-        init(_ value: Value) { self.value = value }
-
-        /// The value of a parameter, or nil; if there are several, the last one counts.
-        subscript(key: String) -> Value? { parameters.last { $0.key == key }?.value }
-
-        fileprivate mutating func add(_ key: String, _ value: Value) {
-            parameters.append((key, value))
-        }
-    }
-
-    let items: [Item]
-
-    /// Parses the lines of a field (§4.2); nil if a line is malformed, or if there is no line.
-    init?(_ lines: [String]) {
-        if lines.isEmpty { return nil }
-        var reader = Reader(bytes: Array(lines.joined(separator: ", ").utf8))
-        guard let items = reader.items(), !items.isEmpty else { return nil }
-        self.items = items
-    }
-
-    private struct Reader {
-        let bytes: [UInt8]
-        private var position = 0
-
-        init(bytes: [UInt8]) { self.bytes = bytes }
-
-        private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-        private mutating func take(_ byte: UInt8) -> Bool {
-            if next != byte { return false }
-            position += 1
-            return true
-        }
-
-        private mutating func text(_ condition: (UInt8) -> Bool) -> ArraySlice<UInt8> {
-            let start = position
-            while let next, condition(next) { position += 1 }
-            return bytes[start..<position]
-        }
-
-        private mutating func skip(_ condition: (UInt8) -> Bool) { _ = text(condition) }
-
-        // §4.2.1, with the spaces around the field (§4.2).
-        mutating func items() -> [Item]? {
-            var items: [Item] = []
-            skip { $0 == 0x20 }
-            while next != nil {
-                guard let item = item() else { return nil }
-                items.append(item)
-                skip(Grammar.isBlank)
-                if next == nil { break }
-                guard take(UInt8(ascii: ",")) else { return nil }
-                skip(Grammar.isBlank)
-                if next == nil { return nil }
-            }
-            return items
-        }
-
-        // §4.2.3
-        private mutating func item() -> Item? {
-            guard let value = value() else { return nil }
-            var item = Item(value)
-            while take(UInt8(ascii: ";")) {
-                skip { $0 == 0x20 }
-                guard let key = key() else { return nil }
-                if take(UInt8(ascii: "=")) {
-                    guard let value = self.value() else { return nil }
-                    item.add(key, value)
-                } else {
-                    item.add(key, .other)
-                }
-            }
-            return item
-        }
-
-        // §4.2.3.3
-        private mutating func key() -> String? {
-            guard let next, Self.isLowercase(next) || next == UInt8(ascii: "*") else { return nil }
-            let key = text {
-                Self.isLowercase($0) || Grammar.isDigit($0)
-                    || [UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "*")]
-                        .contains($0)
-            }
-            return String(decoding: key, as: UTF8.self)
-        }
-
-        // §4.2.3.1
-        private mutating func value() -> Value? {
-            guard let next else { return nil }
-            switch next {
-            case UInt8(ascii: "\""): return string().map(Value.string)
-            case UInt8(ascii: ":"): return binary().map(Value.bytes)
-            case UInt8(ascii: "?"):
-                position += 1
-                return take(UInt8(ascii: "0")) || take(UInt8(ascii: "1")) ? .other : nil
-            case UInt8(ascii: "@"):
-                position += 1
-                if case .integer = number() { return .other }
-                return nil
-            case UInt8(ascii: "%"): return displayString() ? .other : nil
-            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return number()
-            default: return token() ? .other : nil
-            }
-        }
-
-        // §4.2.4: at most 15 digits, or at most 12 digits before and 3 digits after a point.
-        private mutating func number() -> Value? {
-            let sign = take(UInt8(ascii: "-")) ? -1 : 1
-            let digits = text(Grammar.isDigit)
-            guard !digits.isEmpty, digits.count <= 15 else { return nil }
-            if take(UInt8(ascii: ".")) {
-                let fraction = text(Grammar.isDigit)
-                return digits.count <= 12 && (1...3).contains(fraction.count) ? .other : nil
-            }
-            return .integer(sign * digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) })
-        }
-
-        // §4.2.5
-        private mutating func string() -> String? {
-            position += 1
-            var text: [UInt8] = []
-            while let byte = next {
-                position += 1
-                switch byte {
-                case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
-                case UInt8(ascii: "\\"):
-                    guard let escaped = next, escaped == byte || escaped == UInt8(ascii: "\"")
-                    else { return nil }
-                    text.append(escaped)
-                    position += 1
-                case 0x20...0x7E: text.append(byte)
-                default: return nil
-                }
-            }
-            return nil
-        }
-
-        // §4.2.6
-        private mutating func token() -> Bool {
-            guard let next, Grammar.isAlphanumeric(next) || next == UInt8(ascii: "*") else {
-                return false
-            }
-            _ = text {
-                Grammar.isTokenByte($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/")
-            }
-            return true
-        }
-
-        // §4.2.7. The padding may be missing.
-        private mutating func binary() -> Data? {
-            position += 1
-            let digits = text {
-                Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/")
-            }
-            _ = text { $0 == UInt8(ascii: "=") }
-            guard take(UInt8(ascii: ":")) else { return nil }
-            let padding = Array(repeating: UInt8(ascii: "="), count: (4 - digits.count % 4) % 4)
-            return Data(base64Encoded: Data(digits + padding))
-        }
-
-        // §4.2.10: percent-encoded UTF-8 in quotes.
-        private mutating func displayString() -> Bool {
-            position += 1
-            guard take(UInt8(ascii: "\"")) else { return false }
-            var text: [UInt8] = []
-            while let byte = next {
-                position += 1
-                switch byte {
-                case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self) != nil
-                case UInt8(ascii: "%"):
-                    guard position + 2 <= bytes.count, let high = Self.digit(bytes[position]),
-                        let low = Self.digit(bytes[position + 1])
-                    else { return false }
-                    text.append(high * 16 + low)
-                    position += 2
-                case 0x20...0x7E: text.append(byte)
-                default: return false
-                }
-            }
-            return false
-        }
-
-        private static func isLowercase(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "a") < 26 }
-
-        // A hexadecimal digit, in lower case (§4.2.10).
-        private static func digit(_ byte: UInt8) -> UInt8? {
-            if Grammar.isDigit(byte) { return byte - UInt8(ascii: "0") }
-            let letter = byte &- UInt8(ascii: "a")
-            return letter < 6 ? letter + 10 : nil
-        }
-    }
-}
-
-extension StructuredItems.Item {
-    func integer(_ key: String, from bound: Int = 0) throws(StructuredItems.Malformed) -> Int? {
-        switch self[key] {
-        case nil: return nil
-        case .integer(let number) where number >= bound: return number
-        default: throw StructuredItems.Malformed()
-        }
-    }
-
-    func bytes(_ key: String) throws(StructuredItems.Malformed) -> Data? {
-        switch self[key] {
-        case nil: return nil
-        case .bytes(let data): return data
-        default: throw StructuredItems.Malformed()
-        }
-    }
-
-    func string(_ key: String) throws(StructuredItems.Malformed) -> String? {
-        switch self[key] {
-        case nil: return nil
-        case .string(let text): return text
-        default: throw StructuredItems.Malformed()
-        }
-    }
-
-    /// The item's own value, which must be a string.
-    func name() throws(StructuredItems.Malformed) -> String {
-        guard case .string(let name) = value else { throw StructuredItems.Malformed() }
-        return name
-    }
-}
-
-extension StructuredItems {
-    /// An item has a type that the field does not allow, so the field counts as missing.
+    /// The item or its parameter does not have the type that the field needs, so the field counts
+    /// as missing.
     struct Malformed: Error {}
+
+    var name: String
+    // If a parameter occurs twice, the last one counts (§4.2.3.2).
+    var parameters: [String: Value] = [:]
+
+    /// Reads the lines of a field; the result is empty if any part is malformed.
+    static func all<Item>(
+        in lines: [String], _ make: (QuotaItem) throws(Malformed) -> Item
+    ) -> [Item] {
+        if lines.isEmpty { return [] }
+        var reader = QuotaFieldReader(bytes: Array(lines.joined(separator: ", ").utf8))
+        return (try? reader.items().map(make)) ?? []
+    }
+
+    func integer(_ key: String, from bound: Int = 0) throws(Malformed) -> Int? {
+        guard let value = parameters[key] else { return nil }
+        guard case .integer(let number) = value, number >= bound else { throw Malformed() }
+        return number
+    }
+
+    func requiredInteger(_ key: String) throws(Malformed) -> Int {
+        guard let number = try integer(key) else { throw Malformed() }
+        return number
+    }
+
+    func string(_ key: String) throws(Malformed) -> String? {
+        guard let value = parameters[key] else { return nil }
+        guard case .string(let text) = value else { throw Malformed() }
+        return text
+    }
+
+    func bytes(_ key: String) throws(Malformed) -> Data? {
+        guard let value = parameters[key] else { return nil }
+        guard case .bytes(let data) = value else { throw Malformed() }
+        return data
+    }
+}
+
+private struct QuotaFieldReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+        if next != byte { return false }
+        position += 1
+        return true
+    }
+
+    @discardableResult
+    private mutating func text(_ condition: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let start = position
+        while let next, condition(next) { position += 1 }
+        return bytes[start..<position]
+    }
+
+    // §4.2.1, with the spaces around the field (§4.2).
+    mutating func items() throws(QuotaItem.Malformed) -> [QuotaItem] {
+        text { $0 == 0x20 }
+        var items = [try item()]
+        text(Grammar.isBlank)
+        while take(UInt8(ascii: ",")) {
+            text(Grammar.isBlank)
+            items.append(try item())
+            text(Grammar.isBlank)
+        }
+        if next != nil { throw QuotaItem.Malformed() }
+        return items
+    }
+
+    // §4.2.3
+    private mutating func item() throws(QuotaItem.Malformed) -> QuotaItem {
+        guard case .string(let name) = try value() else { throw QuotaItem.Malformed() }
+        var item = QuotaItem(name: name)
+        while take(UInt8(ascii: ";")) {
+            text { $0 == 0x20 }
+            let key = try self.key()
+            item.parameters[key] = take(UInt8(ascii: "=")) ? try value() : .other
+        }
+        return item
+    }
+
+    // §4.2.3.3
+    private mutating func key() throws(QuotaItem.Malformed) -> String {
+        let key = text {
+            $0 &- UInt8(ascii: "a") < 26 || Grammar.isDigit($0) || "_-.*".utf8.contains($0)
+        }
+        guard let first = key.first, first == UInt8(ascii: "*") || first >= UInt8(ascii: "a") else {
+            throw QuotaItem.Malformed()
+        }
+        return String(decoding: key, as: UTF8.self)
+    }
+
+    // §4.2.3.1
+    private mutating func value() throws(QuotaItem.Malformed) -> QuotaItem.Value {
+        if take(UInt8(ascii: "\"")) { return .string(try string()) }
+        if take(UInt8(ascii: ":")) { return .bytes(try binary()) }
+        if take(UInt8(ascii: "%")) {
+            guard take(UInt8(ascii: "\"")) else { throw QuotaItem.Malformed() }
+            _ = try string()
+            return .other
+        }
+        // A number, or a value of another type, which ends like a token (§4.2.6).
+        let text = self.text { Grammar.isTokenByte($0) || ":/?@".utf8.contains($0) }
+        if text.isEmpty { throw QuotaItem.Malformed() }
+        // §4.2.4: at most 15 digits.
+        let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text
+        guard (1...15).contains(digits.count), digits.allSatisfy(Grammar.isDigit) else {
+            return .other
+        }
+        return .integer(Int(String(decoding: text, as: UTF8.self)) ?? 0)
+    }
+
+    // §4.2.5
+    private mutating func string() throws(QuotaItem.Malformed) -> String {
+        var text: [UInt8] = []
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = next, escaped == byte || escaped == UInt8(ascii: "\"") else {
+                    throw QuotaItem.Malformed()
+                }
+                text.append(escaped)
+                position += 1
+            case 0x20...0x7E: text.append(byte)
+            default: throw QuotaItem.Malformed()
+            }
+        }
+        throw QuotaItem.Malformed()
+    }
+
+    // §4.2.7. The padding may be missing.
+    private mutating func binary() throws(QuotaItem.Malformed) -> Data {
+        let digits = text {
+            Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/")
+        }
+        text { $0 == UInt8(ascii: "=") }
+        let padding = Array(repeating: UInt8(ascii: "="), count: (4 - digits.count % 4) % 4)
+        guard take(UInt8(ascii: ":")), let data = Data(base64Encoded: Data(digits + padding)) else {
+            throw QuotaItem.Malformed()
+        }
+        return data
+    }
 }

@@ -271,19 +271,6 @@ public struct TokenBuckets: PermitSource {
     }
 }
 
-extension Int64 {
-    init(nanoseconds: Double) {
-        self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
-    }
-
-    /// The sum, limited to half of the range of `Int64`.
-    func addingSaturating(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        if overflow { return other > 0 ? .max / 2 : .min / 2 }
-        return Swift.min(Swift.max(sum, .min / 2), .max / 2)
-    }
-}
-
 extension Array {
     fileprivate func element(at index: Int) -> Element? {
         indices.contains(index) ? self[index] : nil

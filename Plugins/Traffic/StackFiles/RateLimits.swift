@@ -74,8 +74,8 @@ private enum RateLimits {
     static func limit(_ settings: Settings) -> any RateLimiting {
         let rules = rules(settings)
         let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
-        let part = settings.sharedPart("shared") { NoSharedLimits() as any SharedLimits }
-        let key = settings.quotaName(isShared: part != nil)
+        let part = settings.sharedPart((any SharedLimits).self)
+        let key = settings.quotaName()
         let keyField = settings.quotaKeyField()
         let cooldowns = settings.cooldowns(part, keyField)
         let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
@@ -157,25 +157,11 @@ public protocol SharedLimits: SharedGates {
     ) -> any RateLimiting
 }
 
-/// Stands in for shared state after a mistake in the file; shares nothing.
-private final class NoSharedLimits: SharedLimits {
-    func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
-
-    func rateLimit(
-        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
-        cooldowns: Cooldowns?, meter: (any GateMeter)?
-    ) -> any RateLimiting {
-        RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
-    }
-
-    func shutdown() async {}
-}
-
 extension Settings {
-    fileprivate func quotaName(isShared: Bool) -> String? {
+    fileprivate func quotaName() -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
-        if !isShared { issue(at: "key", "names a shared quota, so `shared` is needed") }
+        if !usesSharedPart { issue(at: "key", "names a shared quota, so `shared` is needed") }
         return key
     }
 }

@@ -43,12 +43,12 @@ extension Registry {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
             // The client does not connect here, because a file may be checked on another machine.
-            if url.isEmpty { return PlaceholderStore() }
+            if url.isEmpty { return MemorySharedStore() }
             do {
-                return PlaceholderStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
+                return MemorySharedStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
             } catch {
                 settings.issue(at: "url", (error as? ClientError)?.message ?? "\(error)")
-                return PlaceholderStore()
+                return MemorySharedStore()
             }
         }
     }

@@ -71,7 +71,8 @@ extension Retry {
             backoff.throttledBase = base
         }
         backoff.max = settings.seconds("max", default: backoff.max)
-        let cooldowns = settings.cooldowns(settings.sharedGates(), settings.quotaKeyField())
+        let cooldowns = settings.cooldowns(
+            settings.sharedPart((any SharedGates).self), settings.quotaKeyField())
         self.init(
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,

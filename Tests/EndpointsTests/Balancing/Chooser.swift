@@ -15,7 +15,6 @@ struct Chooser {
     let zone: EndpointZone?
     var set: EndpointSet
     var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-    private let chooser: EndpointPicker
     private var dice: SeededGenerator
 
     init(
@@ -25,8 +24,7 @@ struct Chooser {
         members = endpoints.map { EndpointMember($0) }
         self.policy = policy
         self.zone = zone
-        set = EndpointSet(members, zone: zone)
-        chooser = EndpointPicker(policy)
+        set = EndpointSet(members, policy, zone: zone)
         dice = SeededGenerator(seed: seed)
     }
 
@@ -42,15 +40,15 @@ struct Chooser {
     /// Makes the set anew with those members that are usable.
     mutating func use(_ isUsable: (Int) -> Bool) {
         let usable = Set(members.indices.filter(isUsable).map { members[$0].key })
-        set = EndpointSet(members, zone: zone, isUsable: { usable.contains($0.key) })
+        set = EndpointSet(
+            members, policy, zone: zone, continuing: set, isUsable: { usable.contains($0.key) })
     }
 
     mutating func pick(
         _ request: Request = Request(.get, "http://users.internal/"),
         avoiding tried: [UInt64] = []
     ) -> PickResult? {
-        chooser.choose(
-            from: set, for: request, at: now, bits: dice.next(), avoiding: tried)
+        set.choose(for: request, at: now, bits: dice.next(), avoiding: tried)
     }
 
     /// How often each member is chosen, in the order of the members.

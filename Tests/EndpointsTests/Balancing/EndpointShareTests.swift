@@ -90,10 +90,10 @@ struct EndpointShareTests {
     func overflow() {
         let sequence = EndpointSequence(startingAt: UInt64.max - 1)
         var dice = SeededGenerator(seed: 1)
-        #expect(sequence.next(&dice) == UInt64.max - 1)
-        #expect(sequence.next(&dice) == UInt64.max)
-        let next = sequence.next(&dice)
-        #expect(sequence.next(&dice) == next &+ 1)
+        #expect(sequence.next { dice.next() } == UInt64.max - 1)
+        #expect(sequence.next { dice.next() } == UInt64.max)
+        let next = sequence.next { dice.next() }
+        #expect(sequence.next { dice.next() } == next &+ 1)
     }
 
     @Test("A new endpoint begins with a tenth of its share, and has all of it in the end")

@@ -28,7 +28,7 @@ struct SharedSettingsTests {
         registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         registry.register(sharedStore: "given") { [store] settings in
             _ = settings.string("place")
-            return settings.isDryRun ? PlaceholderStore(hidesTraffic: false) : store
+            return settings.isDryRun ? MemorySharedStore(hidesTraffic: false) : store
         }
         return registry
     }

@@ -65,11 +65,8 @@ final class CacheFile: Sendable {
     }
 
     private static func state(_ info: stat) -> (size: Int64, used: Int) {
-        #if canImport(Darwin)
-        return (Int64(info.st_size), info.st_mtimespec.tv_sec)
-        #else
-        return (Int64(info.st_size), info.st_mtim.tv_sec)
-        #endif
+        let version = FileVersion(info)
+        return (version.size, Int(version.modified / 1_000_000_000))
     }
 
     var isRemoved: Bool {

@@ -4,46 +4,6 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-final class EndpointPicker: Sendable {
-    private let policy: BalancingPolicy
-    // Each side has its own sequence, so that requests to one side leave no gaps in the other.
-    private let own: EndpointSequence
-    private let others: EndpointSequence
-
-    init(_ policy: BalancingPolicy, continuing old: EndpointPicker? = nil) {
-        self.policy = policy
-        own = old?.own ?? EndpointSequence()
-        others = old?.others ?? EndpointSequence()
-    }
-
-    /// Chooses a usable member without allocating memory; nil if no member is usable.
-    ///
-    /// Equal random bits make equal choices. If an untried usable member remains, one is chosen.
-    func choose(
-        from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
-        avoiding tried: [UInt64] = []
-    ) -> PickResult? {
-        var pick = Pick(policy, request, at: now, bits: bits, tried: tried)
-        if let result = choose(from: set, &pick) { return result }
-        guard !tried.isEmpty else { return nil }
-        pick = Pick(policy, request, at: now, bits: bits, tried: [])
-        return choose(from: set, &pick).map { PickResult(member: $0.member, reason: .allTried) }
-    }
-
-    private func choose(from set: EndpointSet, _ pick: inout Pick) -> PickResult? {
-        let isOwn = pick.isWithin(set.ownShare)
-        return choose(from: set, &pick, isOwn: isOwn) ?? choose(from: set, &pick, isOwn: !isOwn)
-    }
-
-    private func choose(
-        from set: EndpointSet, _ pick: inout Pick, isOwn: Bool
-    ) -> PickResult? {
-        let member =
-            isOwn ? set.own.choose(&pick, in: own) : set.others.choose(&pick, in: others)
-        return member.map { PickResult(member: $0, reason: isOwn ? .rule : .otherZone) }
-    }
-}
-
 struct PickResult: Sendable {
     enum Reason: Sendable {
         /// The rule chose the member, in the own zone if there is one.
@@ -86,8 +46,6 @@ struct Pick {
         return dice.unit() < share
     }
 
-    func hasTried(_ member: EndpointMember) -> Bool { tried.contains(member.key) }
-
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
 }
 
@@ -96,39 +54,57 @@ struct Pick {
 /// If the list changes, a member becomes usable or unusable, or a slow start begins, the gate makes
 /// a new set. The cost is in proportion to the number of members.
 final class EndpointSet: Sendable {
-    let members: [EndpointMember]
-
+    private let policy: BalancingPolicy
     /// The usable members of the own zone, or of all zones if there is no own zone.
     let own: EndpointGroup
-
     let others: EndpointGroup
-
-    let ownShare: Double
+    private let ownShare: Double
 
     init(
-        _ members: [EndpointMember], zone: EndpointZone? = nil,
-        slowStart: Duration = .seconds(30),
+        _ members: [EndpointMember], _ policy: BalancingPolicy, zone: EndpointZone? = nil,
+        slowStart: Duration = .seconds(30), continuing old: EndpointSet? = nil,
         isUsable: (EndpointMember) -> Bool = { _ in true }
     ) {
-        self.members = members
+        self.policy = policy
         let usable = members.filter(isUsable)
+        let isOwn = { (member: EndpointMember) in zone.map { $0.name == member.endpoint.zone } }
+        own = EndpointGroup(
+            usable.filter { isOwn($0) ?? true }, slowStart: slowStart, continuing: old?.own)
+        others = EndpointGroup(
+            usable.filter { isOwn($0) == false }, slowStart: slowStart, continuing: old?.others)
         guard let zone else {
-            own = EndpointGroup(usable, slowStart: slowStart)
-            others = EndpointGroup([], slowStart: slowStart)
             ownShare = 1
             return
         }
-        own = EndpointGroup(
-            usable.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
-        others = EndpointGroup(
-            usable.filter { $0.endpoint.zone != zone.name }, slowStart: slowStart)
-        let all = EndpointGroup(
-            members.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
+        let all = EndpointGroup(members.filter { isOwn($0) == true }, slowStart: slowStart)
         // Without weights, the share is that of the numbers of members.
         let isCounted = all.weight == 0
         let part = isCounted ? Double(own.members.count) : own.weight
         let whole = isCounted ? Double(all.members.count) : all.weight
         ownShare = zone.ownShare(usable: whole > 0 ? part / whole : 0)
+    }
+
+    /// Chooses a usable member without allocating memory; nil if no member is usable.
+    ///
+    /// Equal random bits make equal choices. If an untried usable member remains, one is chosen.
+    func choose(
+        for request: Request, at now: MonotonicInstant, bits: UInt64, avoiding tried: [UInt64] = []
+    ) -> PickResult? {
+        var pick = Pick(policy, request, at: now, bits: bits, tried: tried)
+        if let result = choose(&pick) { return result }
+        guard !tried.isEmpty else { return nil }
+        pick = Pick(policy, request, at: now, bits: bits, tried: [])
+        return choose(&pick).map { PickResult(member: $0.member, reason: .allTried) }
+    }
+
+    private func choose(_ pick: inout Pick) -> PickResult? {
+        let isOwn = pick.isWithin(ownShare)
+        let groups = isOwn ? (own, others) : (others, own)
+        guard let member = groups.0.choose(&pick) else {
+            return groups.1.choose(&pick)
+                .map { PickResult(member: $0, reason: isOwn ? .otherZone : .rule) }
+        }
+        return PickResult(member: member, reason: isOwn ? .rule : .otherZone)
     }
 }
 
@@ -161,7 +137,7 @@ enum EndpointHash {
     static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
 }
 
-/// The numbers for round robin, shared by all calls.
+/// Numbers that follow each other, from a random one on, shared by all calls.
 final class EndpointSequence: Sendable {
     /// 2⁶⁴ divided by the golden ratio.
     ///
@@ -175,29 +151,12 @@ final class EndpointSequence: Sendable {
     init(startingAt first: UInt64 = 0) { count = Atomic(first) }
 
     /// Returns the next number; the first number and the number after an overflow are random.
-    func next(_ dice: inout SeededGenerator) -> UInt64 {
+    func next(from random: () -> UInt64) -> UInt64 {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
-        let first = dice.next()
+        let first = random()
         // Calls that run at the same time have numbers from 1 on.
         count.store(first &+ 1, ordering: .relaxed)
         return first
-    }
-}
-
-/// The random numbers for the choices of all calls.
-///
-/// A generator for each call would cost more than the choice. So all calls share a counter, whose
-/// numbers SplitMix64 mixes. The random source of the first call sets the start of the counter.
-final class SharedRandom: Sendable {
-    // 0 before the first number.
-    private let count = Atomic<UInt64>(0)
-
-    func next(in context: Context) -> UInt64 {
-        let number = count.wrappingAdd(EndpointSequence.golden, ordering: .relaxed).oldValue
-        if number != 0 { return EndpointHash.mixed(number) }
-        let first = context.random.next() | 1
-        count.store(first, ordering: .relaxed)
-        return EndpointHash.mixed(first)
     }
 }

@@ -7,14 +7,13 @@ import TurnpikeCore
 @testable import TurnpikeMiddleware
 
 @Suite("Choices of endpoints at once")
-struct EndpointPickerConcurrencyTests {
+struct EndpointSetConcurrencyTests {
     @Test(
         "Calls at once get usable members, and nothing is left under way",
         arguments: [.leastRequests, .peakEWMA, .roundRobin, .weighted] as [BalancingPolicy])
     func atOnce(policy: BalancingPolicy) async {
         let members = (0..<5).map { EndpointMember(Chooser.endpoint($0)) }
-        let chooser = EndpointPicker(policy)
-        let set = EndpointSet(members, isUsable: { $0.key != members[2].key })
+        let set = EndpointSet(members, policy, isUsable: { $0.key != members[2].key })
         let request = Request(.get, "http://users.internal/")
         let counts = await withTaskGroup(of: [UInt64: Int].self) { group in
             for task in 0..<8 {
@@ -24,8 +23,7 @@ struct EndpointPickerConcurrencyTests {
                         let now = MonotonicInstant(nanoseconds: Int64(number) * 1_000_000)
                         let bits = EndpointHash.mixed(UInt64(task * 1000 + number))
                         guard
-                            let member = chooser.choose(
-                                from: set, for: request, at: now, bits: bits)?.member
+                            let member = set.choose(for: request, at: now, bits: bits)?.member
                         else { continue }
                         member.begin()
                         counts[member.key, default: 0] += 1
