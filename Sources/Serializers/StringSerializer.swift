@@ -100,7 +100,7 @@ extension ResponseSerializer where Self == DataSerializer {
 extension Call {
     /// Sends the request and returns the content of the response.
     public func data() async throws -> Data {
-        try await serialize(with: table(DataSerializer.self, "data") ?? DataSerializer())
+        try await serialize(with: DataSerializer())
     }
 }
 

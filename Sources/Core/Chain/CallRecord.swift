@@ -3,7 +3,8 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The history of a call so far; the call's contexts, response and error share this object.
+/// The history of a call so far, and the handlers for its cancellation; the call's contexts,
+/// response and error share this object.
 final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
@@ -25,11 +26,12 @@ final class CallRecord: Sendable {
 
     typealias ProgressHandler = @Sendable (TransferProgress) -> Void
 
+    let cancelTree: CancelTree
     private let state = Mutex(State())
     // Whether exchanges of the call have overlapped.
     private let isContested = Atomic(false)
 
-    init() {}
+    init(inside outer: CallRecord? = nil) { cancelTree = CancelTree(inside: outer) }
 
     var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
 

@@ -6,9 +6,8 @@ import Synchronization
 final class CallState: Sendable {
     let id: CallID
     let environment: CallEnvironment
-    let record = CallRecord()
+    let record: CallRecord
     let values = ContextValues()
-    let cancelTree: CancelTree
     let stream: CallStream?
     /// The context whose cancellation also cancels this call.
     let parent: Context?
@@ -27,8 +26,8 @@ final class CallState: Sendable {
         self.id = id
         self.environment = environment
         self.parent = parent
+        record = CallRecord(inside: parent?.call.record)
         self.collectedBytes = collectedBytes
-        cancelTree = CancelTree(inside: parent.map { ($0.call.cancelTree, $0.scope) })
         self.number = number
         place = environment.running.add(id, record)
     }
@@ -44,7 +43,7 @@ final class CallState: Sendable {
 
     // Contexts and open bodies hold the call, so the call ends when the last of them is released.
     deinit {
-        cancelTree.close()
+        record.cancelTree.close()
         environment.running.remove(place)
     }
 }

@@ -3,18 +3,12 @@
 import Synchronization
 
 struct CancelMark: ~Copyable {
-    private let isCancelled = Atomic(false)
-    private let kept = Mutex<CancelReason?>(nil)
+    private let kept = AtomicLazyReference<Kept<CancelReason>>()
     private let wasAwaited = Atomic(false)
 
-    var reason: CancelReason? {
-        isCancelled.load(ordering: .acquiring) ? kept.withLock { $0 } : nil
-    }
+    var reason: CancelReason? { kept.load()?.value }
 
-    func keep(_ reason: CancelReason) {
-        kept.withLock { $0 = reason }
-        isCancelled.store(true, ordering: .releasing)
-    }
+    func keep(_ reason: CancelReason) { _ = kept.storeIfNil(Kept(reason)) }
 
     var isAwaited: Bool { wasAwaited.load(ordering: .relaxed) }
 
@@ -26,33 +20,34 @@ struct CancelMark: ~Copyable {
 /// All contexts of a call share one list, so a context without handlers costs nothing extra. The
 /// trees of a client's calls are linked to the tree of the client's current generation. Lock order:
 /// a thread may lock an outer tree while it holds the lock of an inner tree, never the reverse.
-final class CancelTree: Sendable {
-    private struct State {
-        var link: CancelPlace?
-        var list = CancelList()
+struct CancelTree: ~Copyable, Sendable {
+    // Not private: Swift 6.3 fails at a private type in a stored struct that cannot be copied.
+    struct State {
+        fileprivate var link: CancelPlace?
+        fileprivate var list = CancelList()
     }
 
-    private let outer: (tree: CancelTree, scope: Context)?
+    private let outer: CallRecord?
     private let state = Mutex(State())
     // False if no call was cancelled, to avoid a walk through the outer contexts.
     private let hasReasons = Atomic(false)
 
-    /// - Parameter outer: A context of another call, whose cancellation also cancels this call.
-    init(inside outer: (tree: CancelTree, scope: Context)?) { self.outer = outer }
+    /// - Parameter outer: The record of the call whose cancellation also cancels this call.
+    init(inside outer: CallRecord?) { self.outer = outer }
 
     /// Why a context or an outer context was cancelled.
     func reason(of scope: Context) -> CancelReason? { mayHoldReason ? scope.reason : nil }
 
     private var mayHoldReason: Bool {
-        hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
+        hasReasons.load(ordering: .acquiring) || outer?.cancelTree.mayHoldReason == true
     }
 
     /// Registers a handler for the cancellation of a context; returns nil if it is cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
             // Linked before the check: `cancel` first records its reason, then follows the links.
-            if state.link == nil, let outer {
-                state.link = outer.tree.insert(outer.scope, .tree(self))
+            if state.link == nil, let outer, let scopeOutside = scope.call.parent?.scope {
+                state.link = outer.cancelTree.insert(scopeOutside, .call(scope.call.record))
             }
             if reason(of: scope) != nil { return nil }
             scope.mark.beAwaited()
@@ -75,7 +70,7 @@ final class CancelTree: Sendable {
     /// Removes the link to the outer tree when the call ends.
     func close() {
         let link = state.withLock { $0.link }
-        if let link { outer?.tree.remove(link) }
+        if let link { outer?.cancelTree.remove(link) }
     }
 
     /// Cancels a context and calls its handlers and those of inner contexts.
@@ -105,11 +100,14 @@ final class CancelTree: Sendable {
             guard let (listener, reason) = found else { continue }
             switch listener {
             case .handler(let handler): handler(reason)
-            case .tree(let tree):
-                let inner = tree.state.withLock { $0.list.places { $0.isInside(scope: scope) } }
-                tree.tell(inner, scope, reason)
+            case .call(let record):
+                record.cancelTree.tellAll(inside: scope, reason)
             }
         }
+    }
+
+    private func tellAll(inside scope: Context, _ reason: CancelReason) {
+        tell(state.withLock { $0.list.places { $0.isInside(scope: scope) } }, scope, reason)
     }
 }
 
@@ -123,7 +121,8 @@ struct CancelPlace: Sendable {
 private struct CancelList {
     enum Listener {
         case handler(CancelHandler)
-        case tree(CancelTree)
+        /// The record of an inner call, which has that call's tree.
+        case call(CallRecord)
     }
 
     struct Entry {

@@ -53,6 +53,6 @@ public struct CancelRegistration: Sendable {
 
     /// Removes the handler, so that it is not called from now on.
     public func end() {
-        if let place { context.call.cancelTree.remove(place) }
+        if let place { context.call.record.cancelTree.remove(place) }
     }
 }

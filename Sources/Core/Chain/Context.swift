@@ -120,7 +120,7 @@ public final class Context: Sendable {
         observers = parent.observers
     }
 
-    deinit { if mark.isAwaited { call.cancelTree.removeAll(in: self) } }
+    deinit { if mark.isAwaited { call.record.cancelTree.removeAll(in: self) } }
 
     var outer: Context? { parent }
 
@@ -303,10 +303,10 @@ public final class Context: Sendable {
     }
 
     /// Why this context or an outer context was cancelled; nil if neither was cancelled.
-    public var cancelReason: CancelReason? { call.cancelTree.reason(of: self) }
+    public var cancelReason: CancelReason? { call.record.cancelTree.reason(of: self) }
 
     /// Cancels the sends, waits and bodies under this context; the first reason counts.
-    public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
+    public func cancel(_ reason: CancelReason) { call.record.cancelTree.cancel(scope, reason) }
 
     /// Calls a handler when this context or an outer context is cancelled.
     ///
@@ -316,7 +316,7 @@ public final class Context: Sendable {
     public func onCancel(
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {
-        let place = call.cancelTree.add(scope, handler)
+        let place = call.record.cancelTree.add(scope, handler)
         if place == nil, let reason = cancelReason { handler(reason) }
         return CancelRegistration(context: self, place: place)
     }

@@ -8,7 +8,7 @@ import Synchronization
 /// becomes a node for each, outermost first: metrics, log, retry, validate, adapt. A group becomes
 /// a node that can skip the nodes of its gates, followed by those nodes. No other type decides how
 /// gates are compiled.
-final class Plan: Sendable {
+@usableFromInline final class Plan: Sendable {
     enum Node: Sendable {
         case group(Kept<any GateGroup>, count: Int)
         case interceptor(Kept<any Interceptor>)
@@ -131,10 +131,20 @@ final class Plan: Sendable {
         return position <= last
     }
 
+    /// Returns the gate that a gate may call itself, without ``run(_:from:in:isEntered:)``.
+    @usableFromInline func interceptor(
+        at position: Int, in context: Context
+    ) -> Kept<any Interceptor>? {
+        guard position < nodes.count, case .interceptor(let gate) = nodes[position],
+            !context.isRead
+        else { return nil }
+        return gate
+    }
+
     /// Runs the chain from a position on.
     /// - Parameter isEntered: Whether the readers know that the gate has begun.
     // Never inlined: the optimizer of Swift 6.3 fails at an inlined copy of this function.
-    @inline(never)
+    @usableFromInline @inline(never)
     func run(
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
     ) async throws -> Response {
@@ -347,8 +357,8 @@ extension Plan.Node {
 }
 
 /// A reference to a gate, because copies of the gate itself cost more.
-final class Kept<Gate: Sendable>: Sendable {
-    let value: Gate
+@usableFromInline final class Kept<Gate: Sendable>: Sendable {
+    @usableFromInline let value: Gate
 
     init(_ value: Gate) { self.value = value }
 }

@@ -115,13 +115,15 @@ public struct Call: Sendable {
             request, readers, collecting: serializer.collectedBytes(in: client.serializers))
     }
 
+    // The method is inlined, because an asynchronous frame sometimes costs an allocation.
+    @inline(__always)
     func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer, in running: (plan: Plan, context: Context),
-        onHead: (ResponseHead) -> Void = { _ in }
+        onResponse: (Response) -> Void = { _ in }
     ) async throws -> (value: Serializer.Output, response: Response) {
         let (response, request) = try await send(
             accept: serializer.accept(in: client.serializers), in: running)
-        onHead(response.head)
+        onResponse(response)
         let context = running.context
         do {
             let value = try await serializer.serialize(
@@ -155,7 +157,6 @@ public struct Call: Sendable {
             maxLineBytes: context.maxLineBytes)
     }
 
-    // The method is inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)

@@ -123,7 +123,7 @@ extension Call {
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(
-                    with: serializer, in: running, onHead: received.receive
+                    with: serializer, in: running, onResponse: received.receive
                 ).value
                 outcome.settle(.success(value))
             } catch {
@@ -140,7 +140,7 @@ final class ReceivedHead: Sendable {
 
     var head: ResponseHead? { state.withLock { $0 } }
 
-    func receive(_ head: ResponseHead) { state.withLock { $0 = head } }
+    func receive(_ response: Response) { state.withLock { $0 = response.head } }
 }
 
 extension RunningCall {

@@ -92,11 +92,10 @@ extension ContentSerializer {
         _ content: Data, of response: Response, _ context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output
     ) throws -> Output {
-        let head = response.head
-        if content.isEmpty, context.expectsNoContent(of: head.status) {
-            return try serializeNothing(head, by: read)
+        if content.isEmpty, context.expectsNoContent(of: response.status) {
+            return try serializeNothing(response.head, by: read)
         }
-        return try serialize(all: content, head, by: read)
+        return try serialize(all: content, response.head, by: read)
     }
 
     private func serialize(

@@ -131,8 +131,8 @@ public struct Limits: PhasedInterceptor {
     private func watch(_ body: ResponseBody, _ bounds: Bounds, isStreaming: Bool) {
         if body.isEmpty { return }
         let limit = bounds.body.map { Int64($0) } ?? .max
-        let counter = ByteCounter()
         if body.encodedBytes != nil, !isStreaming {
+            let counter = ByteCounter()
             // The handler must not retain the body.
             let canceller = body.canceller
             body.onChunk { chunk in
@@ -145,6 +145,7 @@ public struct Limits: PhasedInterceptor {
         let decoded = isDecoded ? Self.decoded(body.encodedLength ?? .max, bounds) : .max
         let bound = min(limit, decoded)
         if bound == .max { return }
+        let counter = ByteCounter()
         body.onChunk { try Self.check(counter.add($0.count), bound) }
     }
 

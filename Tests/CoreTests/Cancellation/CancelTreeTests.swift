@@ -42,7 +42,7 @@ struct CancelTreeTests {
         var model = Model()
         let notes = Notes()
         var scopes = [Context(timeSource: ManualClock())]
-        let tree = scopes[0].call.cancelTree
+        let record = scopes[0].call.record
         var places: [(id: Int, place: CancelPlace)] = []
         var expected: [String] = []
         for step in 0..<300 {
@@ -53,7 +53,7 @@ struct CancelTreeTests {
                 model.outer.append(scope)
                 model.reasons.append(nil)
             case 4..<14:
-                let place = tree.add(scopes[scope]) { reason in
+                let place = record.cancelTree.add(scopes[scope]) { reason in
                     notes.add("\(step): \((reason.error as? Reason)?.number ?? -1)")
                 }
                 #expect((place == nil) == (model.reason(of: scope) != nil))
@@ -63,22 +63,22 @@ struct CancelTreeTests {
             case 14..<18:
                 // Perhaps one that was removed or called, whose place another one has taken.
                 guard let (id, place) = places.randomElement(using: &random) else { continue }
-                tree.remove(place)
+                record.cancelTree.remove(place)
                 model.handlers.removeAll { $0.id == id }
             case 18:
-                tree.removeAll(in: scopes[scope])
+                record.cancelTree.removeAll(in: scopes[scope])
                 model.handlers.removeAll { $0.scope == scope }
             default:
                 // Not the outer ones, since a cancelled outermost one leaves nothing to do.
                 if step < 290, scope < max(scopes.count / 2, 1) { continue }
-                tree.cancel(scopes[scope], Self.reason(step))
+                record.cancelTree.cancel(scopes[scope], Self.reason(step))
                 expected += model.cancel(scope, step)
             }
             #expect(notes.all == expected)
-            let reason = tree.reason(of: scopes[scope])?.error as? Reason
+            let reason = record.cancelTree.reason(of: scopes[scope])?.error as? Reason
             #expect(reason?.number == model.reason(of: scope))
         }
-        tree.cancel(scopes[0], Self.reason(300))
+        record.cancelTree.cancel(scopes[0], Self.reason(300))
         expected += model.cancel(0, 300)
         #expect(notes.all == expected && !expected.isEmpty)
     }
@@ -92,19 +92,19 @@ struct CancelTreeTests {
         let scopes = around.map {
             Context(call: CallState(id: $0.id, environment: $0.call.environment, parent: $0))
         }
-        let trees = scopes.map(\.call.cancelTree)
-        for (number, tree) in trees.enumerated() {
-            _ = tree.add(scopes[number]) { _ in notes.add("\(number)") }
+        let records = scopes.map(\.call.record)
+        for (number, record) in records.enumerated() {
+            _ = record.cancelTree.add(scopes[number]) { _ in notes.add("\(number)") }
         }
-        trees[1].close()
-        trees[2].cancel(scopes[2], Self.reason(1))
+        records[1].cancelTree.close()
+        records[2].cancelTree.cancel(scopes[2], Self.reason(1))
         #expect(notes.all == ["2"])
         inside.cancel(Self.reason(2))
         #expect(notes.all == ["2", "0"])
-        let reasons = trees.indices.map {
-            (trees[$0].reason(of: scopes[$0])?.error as? Reason)?.number
+        let reasons = records.indices.map {
+            (records[$0].cancelTree.reason(of: scopes[$0])?.error as? Reason)?.number
         }
         #expect(reasons == [2, 2, 1, nil])
-        #expect(trees[0].add(scopes[0]) { _ in notes.add("late") } == nil)
+        #expect(records[0].cancelTree.add(scopes[0]) { _ in notes.add("late") } == nil)
     }
 }

@@ -8,7 +8,8 @@ enum ResponseBodyContent {
     /// The bytes of this case are in ``ResponseBodyStorage``.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case ready(any ReadySource)
-    case source(any ResponseBodySource)
+    // Indirect, because each read of an enum with a value of any size would copy the enum.
+    indirect case source(any ResponseBodySource)
 
     var arrival: ResponseBodyArrival {
         switch self {
@@ -81,6 +82,11 @@ extension ResponseBodyStorage {
             guard let chunk else { return collected ?? Data() }
             if collected == nil { collected = chunk } else { collected?.append(chunk) }
             if collected?.count ?? 0 > maxBytes { try refuse(maxBytes) }
+            if case .memory = content {
+                // Content in memory is one chunk.
+                try finish()
+                return chunk
+            }
         }
     }
 

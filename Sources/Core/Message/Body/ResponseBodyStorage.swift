@@ -34,9 +34,7 @@ final class ResponseBodyStorage: Sendable {
 
     let length: Int64?
     let encodedLength: Int64?
-    private let content: ResponseBodyContent
-    // A separate value, because it is read often, and a read of `content` copies the content.
-    private let isInMemory: Bool
+    let content: ResponseBodyContent
     private let state: Mutex<State>
 
     /// Creates a body in memory; a body without bytes has already ended.
@@ -45,7 +43,6 @@ final class ResponseBodyStorage: Sendable {
         encodedBytes: Int64? = nil
     ) {
         content = .memory(trailers: trailers, encodedBytes: encodedBytes)
-        isInMemory = true
         length = Int64(data.count)
         self.encodedLength = encodedLength
         state = Mutex(State(phase: .unread, data: data))
@@ -54,7 +51,6 @@ final class ResponseBodyStorage: Sendable {
 
     init(_ content: ResponseBodyContent, length: Int64?, encodedLength: Int64?) {
         self.content = content
-        isInMemory = false
         self.length = length
         self.encodedLength = encodedLength
         state = Mutex(State(phase: .unread))
@@ -117,9 +113,7 @@ final class ResponseBodyStorage: Sendable {
         }
         switch ready {
         case .chunk(let chunk): try deliver(chunk)
-        case .end:
-            end(.finished)
-            try throwEnd()
+        case .end: try finish()
         case .notYet: break
         }
         return ready
@@ -141,10 +135,11 @@ final class ResponseBodyStorage: Sendable {
             try end(throwing: error)
             return nil
         }
-        end(.finished)
-        try throwEnd()
+        try finish()
         return nil
     }
+
+    func finish() throws { if !end(.finished) { try throwEnd() } }
 
     /// Returns a storage for the rest of the body after a peek; the watchers stay with this one.
     func continued() -> ResponseBodyStorage {
@@ -157,9 +152,9 @@ final class ResponseBodyStorage: Sendable {
         state.withLock { $0.details } ?? content.wrapped?.storage.details
     }
 
-    var arrival: ResponseBodyArrival { isInMemory ? .complete : content.arrival }
+    var arrival: ResponseBodyArrival { content.arrival }
 
-    var isSettled: Bool { isInMemory || content.isSettled }
+    var isSettled: Bool { content.isSettled }
 
     var hasEnded: Bool { state.withLock { $0.phase == .ended } }
 

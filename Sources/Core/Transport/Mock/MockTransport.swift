@@ -121,7 +121,10 @@ public final class MockTransport: Transport {
     /// Responds to a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
-        let (body, trailers) = try await content(of: request, context)
+        let (body, trailers) =
+            if let data = request.body.inMemory { (data, HTTPHeaders()) } else {
+                try await content(of: request, context)
+            }
         let isShutDown = state.withLock { state in
             state.count += 1
             if recordLimit > 0 {
@@ -178,9 +181,8 @@ public final class MockTransport: Transport {
     private func content(
         of request: Request, _ context: Context
     ) async throws -> (Data, HTTPHeaders) {
-        if let data = request.body.inMemory { return (data, [:]) }
         // A stream may wait for any time.
-        return try await context.child().running {
+        try await context.child().running {
             let reader = try request.body.open()
             var content = Data()
             while let chunk = try await reader.nextToSend() { content.append(chunk) }
