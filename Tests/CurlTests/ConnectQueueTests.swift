@@ -82,6 +82,26 @@ struct ConnectQueueTests {
                 && line[3].position.isWaiting)
     }
 
+    @Test("To a host that speaks HTTP/1, as many begin as it may have connections")
+    func limit() throws {
+        var queue = ConnectQueue(limit: 2)
+        let plain = try (0..<5).map { others in
+            let transfer = try transfer("http://a.example/")
+            queue.add(transfer, besides: others)
+            return transfer
+        }
+        // The first two are not counted.
+        #expect(plain.map(\.position) == [.unasked, .unasked, .none, .none, .waiting(0)])
+        #expect(queue.remove(plain[0]).isEmpty)
+        #expect(queue.remove(plain[2]).map(ObjectIdentifier.init) == [ObjectIdentifier(plain[4])])
+        #expect(plain[4].position == .none)
+        let line = try line(4, in: &queue)
+        #expect(queue.connected(line[0], isHTTP2: false).count == 1)
+        #expect(line.map(\.position) == [.none, .none, .waiting(1), .waiting(2)])
+        #expect(queue.remove(line[3]).isEmpty && queue.remove(line[1]).count == 1)
+        #expect(line.map(\.position) == [.none, .unasked, .none, .unasked])
+    }
+
     @Test("What shares no connection does not queue, and each host has its own")
     func apart() throws {
         var queue = ConnectQueue()
@@ -90,7 +110,7 @@ struct ConnectQueueTests {
         ]
         for transfer in others {
             queue.add(transfer)
-            #expect(transfer.position == .none)
+            #expect(!transfer.position.isWaiting)
             #expect(queue.connected(transfer, isHTTP2: true).isEmpty)
             #expect(queue.remove(transfer).isEmpty)
         }

@@ -73,9 +73,19 @@ enum {
 
 enum { TPC_CLOSE_NOTIFIES = 256 };
 
+/// The origin of a URL and its parts, which libcurl only reads, so transfers share them.
+typedef struct {
+    int users;
+    // NULL if libcurl cannot parse the text.
+    CURLU *parts;
+    char text[];
+} tpc_origin;
+
 struct tpc_loop {
     const tpc_library *library;
     CURLM *multi;
+    // The origin of the latest request that had another origin than the request before, or NULL.
+    tpc_origin *origin;
     // The TLS sessions that all handles share; NULL if each handle has its own.
     CURLSH *sessions;
     tpc_poller poller;
@@ -147,10 +157,8 @@ typedef struct transfer {
         bool has_refused, has_opened;
         int handshakes;
     } request;
-    struct {
-        char *text;
-        CURLU *parts;
-    } url;
+    // NULL before the first request.
+    tpc_origin *origin;
     // CHANGED_… bits.
     int changed;
     // The directions that libcurl itself has paused, as TPC_PAUSE_… bits. See `tpc_transfer_pause`.
@@ -256,6 +264,8 @@ void tpc_set_request_callbacks(transfer_t *this);
 /// Returns libcurl's code.
 int tpc_set_request(transfer_t *this, const tpc_request *request);
 void tpc_unset_request(transfer_t *this);
+/// Frees an origin after its last user; nothing happens for NULL.
+void tpc_origin_release(const tpc_library *library, tpc_origin *origin);
 
 // MARK: transfer.c
 

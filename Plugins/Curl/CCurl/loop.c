@@ -280,6 +280,7 @@ void tpc_loop_close(tpc_loop *loop) {
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
     if (loop->sessions) loop->library->share_cleanup(loop->sessions);
+    tpc_origin_release(loop->library, loop->origin);
     free(loop);
 }
 

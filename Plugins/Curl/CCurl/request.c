@@ -57,17 +57,42 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 // The index for no proxy among the URLs of the proxies.
 enum { NO_PROXY = 2 };
 
+static bool is_origin(const tpc_origin *this, const char *url, size_t count) {
+    return this && strncmp(this->text, url, count) == 0 && this->text[count] == 0;
+}
+
+void tpc_origin_release(const tpc_library *library, tpc_origin *this) {
+    if (!this || --this->users > 0) return;
+    library->url_cleanup(this->parts);
+    free(this);
+}
+
+// Returns the loop's latest origin, which is parsed only if it has changed; NULL if there is no memory.
+static tpc_origin *latest_origin(tpc_loop *loop, const char *url, size_t count) {
+    if (is_origin(loop->origin, url, count)) return loop->origin;
+    tpc_origin *this = calloc(1, sizeof *this + count + 1);
+    if (!this) return NULL;
+    memcpy(this->text, url, count);
+    this->parts = loop->library->url();
+    if (this->parts && loop->library->url_set(this->parts, CURLUPART_URL, this->text, CURLU_PATH_AS_IS | CURLU_DISALLOW_USER) != 0) {
+        loop->library->url_cleanup(this->parts);
+        this->parts = NULL;
+    }
+    tpc_origin_release(loop->library, loop->origin);
+    this->users = 1;
+    return loop->origin = this;
+}
+
 static int set_url(transfer_t *this, const char *url, size_t count) {
-    char *text = this->url.text;
-    if (text && strncmp(text, url, count) == 0 && text[count] == 0) return 0;
-    this->url.text = strndup(url, count);
-    free(text);
-    if (!this->url.text) return CURLE_OUT_OF_MEMORY;
-    const unsigned flags = CURLU_PATH_AS_IS | CURLU_DISALLOW_USER;
-    bool is_parsed = library_of(this)->url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
+    if (is_origin(this->origin, url, count)) return 0;
+    tpc_origin *origin = latest_origin(this->loop, url, count);
+    if (!origin) return CURLE_OUT_OF_MEMORY;
+    origin->users++;
+    library_of(this)->easy_setopt(this->easy, CURLOPT_CURLU, origin->parts);
+    tpc_origin_release(library_of(this), this->origin);
+    this->origin = origin;
     // If libcurl sends a request again, it starts from the text.
-    library_of(this)->easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
-    return library_of(this)->easy_setopt(this->easy, CURLOPT_URL, this->url.text);
+    return library_of(this)->easy_setopt(this->easy, CURLOPT_URL, origin->text);
 }
 
 static int use_proxy(transfer_t *this, int scheme) {

@@ -171,14 +171,12 @@ static int report_close_notify(CURL *easy, void *context, void *user) {
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_easy_create(loop->library) : NULL;
-    CURLU *parts = easy ? loop->library->url() : NULL;
-    if (!parts) {
-        if (easy) loop->library->easy_cleanup(easy);
+    if (!easy) {
         free(this);
         return NULL;
     }
     *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, trail},
-                         .judge = judge, .next_ready = this, .url.parts = parts, .socket.descriptor = -1};
+                         .judge = judge, .next_ready = this, .socket.descriptor = -1};
     int (*set)(CURL *, int, ...) = loop->library->easy_setopt;
     set(easy, CURLOPT_PRIVATE, this);
     set(easy, CURLOPT_ERRORBUFFER, this->shown.error);
@@ -197,8 +195,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_NONE) tpc_transfer_end(transfer);
     library_of(this)->easy_cleanup(this->easy);
-    library_of(this)->url_cleanup(this->url.parts);
-    free(this->url.text);
+    tpc_origin_release(library_of(this), this->origin);
     free(this->request.fields);
     free(this->request.url);
     free(this->request.target);

@@ -7,9 +7,14 @@ import TurnpikeCore
 /// If all transfers began at once, each would open its own connection, because no connection is yet
 /// known to carry them all. libcurl 7.88 opens a hundred for two hundred requests. So each transfer
 /// begins when the previous transfer to the host has a connection. When a transfer ends, one more
-/// begins. A host that speaks HTTP/1 needs no queue.
+/// begins.
+///
+/// To a host that speaks HTTP/1, at most as many transfers begin as the host may have connections.
+/// libcurl has the same limit, but when a transfer ends, libcurl tries to begin several of the
+/// others (7.88 two or three, 8.14 all), and each failed attempt costs a seventh of a small call.
 struct ConnectQueue {
     enum Position: Equatable {
+        /// The transfer has not asked for a place, or got one without being counted.
         case unasked
         /// The transfer waits, with this number in its queue.
         case waiting(Int)
@@ -23,21 +28,30 @@ struct ConnectQueue {
         }
     }
 
-    private final class Host {
+    final class Host {
         // `first` is the lowest number of a waiting transfer, and `end` is the next number to give.
         private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
         private var end = 0
         private var connecting = 0
         /// The number of transfers that wait, or have begun and not ended.
-        var count = 0
-        private var speaksHTTP1 = false
+        private(set) var count = 0
+        fileprivate let place: Place
+        private let limit: Int
+        private var speaksHTTP1: Bool
+
+        fileprivate init(_ place: Place, limit: Int) {
+            self.place = place
+            self.limit = limit
+            speaksHTTP1 = !place.isShared
+        }
 
         func add(_ transfer: CurlTransfer) {
             count += 1
-            if speaksHTTP1 {
+            transfer.host = self
+            if speaksHTTP1, count - waiting.count <= limit {
                 transfer.position = .none
-            } else if connecting == 0 {
+            } else if !speaksHTTP1, connecting == 0 {
                 take(transfer)
             } else {
                 transfer.position = .waiting(end)
@@ -50,13 +64,7 @@ struct ConnectQueue {
             transfer.position = .none
             connecting -= 1
             speaksHTTP1 = !isHTTP2
-            guard speaksHTTP1 else { return takeNext(upTo: 1) }
-            var others: [CurlTransfer] = []
-            while let other = next() {
-                other.position = .none
-                others.append(other)
-            }
-            return others
+            return speaksHTTP1 ? takeFree() : takeNext(upTo: 1)
         }
 
         func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
@@ -67,9 +75,18 @@ struct ConnectQueue {
                 return []
             case .connecting:
                 connecting -= 1
-                return takeNext(upTo: 1)
-            case .unasked, .none: return takeNext(upTo: 2)
+                return speaksHTTP1 ? takeFree() : takeNext(upTo: 1)
+            case .unasked, .none: return speaksHTTP1 ? takeFree() : takeNext(upTo: 2)
             }
+        }
+
+        private func takeFree() -> [CurlTransfer] {
+            var others: [CurlTransfer] = []
+            while count - waiting.count < limit, let other = next() {
+                other.position = .none
+                others.append(other)
+            }
+            return others
         }
 
         private func takeNext(upTo limit: Int) -> [CurlTransfer] {
@@ -92,12 +109,29 @@ struct ConnectQueue {
         }
     }
 
-    private var hosts: [Destination: Host] = [:]
+    fileprivate struct Place: Hashable {
+        let destination: Destination
+        let isShared: Bool
 
-    /// Adds a transfer, which may have to wait.
-    mutating func add(_ transfer: CurlTransfer) {
-        guard let place = transfer.sharedHost else { return transfer.position = .none }
-        let host = hosts[place] ?? Host()
+        init?(of transfer: CurlTransfer) {
+            guard let place = transfer.sharedHost ?? transfer.destination else { return nil }
+            destination = place
+            isShared = transfer.sharedHost != nil
+        }
+    }
+
+    private let limit: Int
+    private var hosts: [Place: Host] = [:]
+
+    /// - Parameter limit: The most connections to a host; 0 for any number.
+    init(limit: Int = 0) { self.limit = limit > 0 ? limit : .max }
+
+    /// Adds a transfer, which may have to wait, to others.
+    mutating func add(_ transfer: CurlTransfer, besides others: Int = 0) {
+        // Few transfers all have a place, so they are not counted.
+        guard transfer.sharedHost != nil || others >= limit, let place = Place(of: transfer)
+        else { return }
+        let host = hosts[place] ?? Host(place, limit: limit)
         hosts[place] = host
         host.add(transfer)
     }
@@ -105,18 +139,18 @@ struct ConnectQueue {
     // Notes that a transfer for which others wait has a connection now. Returns the transfers that
     // begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
-        guard let place = transfer.sharedHost, let host = hosts[place] else { return [] }
-        return host.connected(transfer, isHTTP2: isHTTP2)
+        transfer.host?.connected(transfer, isHTTP2: isHTTP2) ?? []
     }
 
     // Notes that a transfer has ended, stopped waiting, or has to begin again. Returns the
     // transfers that begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
-        defer { transfer.position = .unasked }
-        guard transfer.position != .unasked, let place = transfer.sharedHost,
-            let host = hosts[place]
-        else { return [] }
-        defer { if host.count == 0 { hosts[place] = nil } }
+        guard let host = transfer.host else { return [] }
+        defer {
+            transfer.position = .unasked
+            transfer.host = nil
+            if host.count == 0 { hosts[host.place] = nil }
+        }
         return host.remove(transfer)
     }
 }

@@ -124,6 +124,8 @@ extension Request {
     }
 }
 
+private let acceptEncoding = Array("Accept-Encoding: \(CompressionFormat.acceptEncoding)\0".utf8)
+
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
@@ -162,7 +164,7 @@ private struct FieldLines {
         if hasTE { add("Connection: TE") }
         if !hasUserAgent { add("User-Agent: turnpike") }
         if decodes, !hasAcceptEncoding {
-            bytes += "Accept-Encoding: \(CompressionFormat.acceptEncoding)\0".utf8
+            bytes += acceptEncoding
         }
     }
 

@@ -14,7 +14,7 @@ import TurnpikeSupport
 final class CurlTransfer: @unchecked Sendable {
     private enum Head {
         case unread(HeadBytes)
-        case read(Result<Exchange.Head, ClientError>)
+        case read(Result<ReadHead, ClientError>)
     }
 
     let request: CurlRequest
@@ -33,6 +33,8 @@ final class CurlTransfer: @unchecked Sendable {
     private let keptTimes = Mutex<CurlTimes?>(nil)
     // The engine owns the head until the exchange gets it; then only the caller uses it (`read`).
     private var head: Head?
+    /// Whether the content of the response has no coding; set when its head is read.
+    private(set) var hasPlainContent = false
 
     // MARK: Under the engine's lock
 
@@ -41,6 +43,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// The transfer's index in the table's list, or -1.
     var place = -1
     var position = ConnectQueue.Position.unasked
+    /// The transfers with which the queue counts this one; nil if the position is `unasked`.
+    var host: ConnectQueue.Host?
     /// The time limit for a connection, by the loop's clock.
     var connectDue: Int64 = 0
     /// The host or connect target, if one connection to it may carry many transfers at once; see
@@ -142,7 +146,7 @@ extension CurlTransfer {
         return advance(
             .connectTimedOut,
             failing: CurlFault.noConnection(
-                to: request.route?.target, hadPlace: handle?.hadPlace ?? true))
+                to: request.route?.target, hadPlace: handle?.hadPlace ?? (sharedHost != nil)))
     }
 
     // Releases the handle. Returns the handle, and whether it can be reused. libcurl counts how
@@ -242,7 +246,7 @@ extension CurlTransfer {
         }
         let opening = bytes.read(url, isHead)
         head = .read(opening)
-        guard case .success(let opening) = opening else { return .success }
+        guard case .success(let opening) = opening.map(\.head) else { return .success }
         if mayEndWithConnection, opening.endsWithConnection { return .announcedEnd }
         guard request.asksForConsent, let length = opening.length else { return .success }
         return .bytes(length)
@@ -294,10 +298,13 @@ extension CurlTransfer {
 
 extension CurlTransfer: LazyResponseHead {
     func read() throws -> Exchange.Head {
-        switch head.take() {
-        case .unread(let bytes): return try bytes.read(url, isHead).get()
-        case .read(let opening): return try opening.get()
-        case nil: throw CurlFault.wasCut
-        }
+        let read =
+            switch head.take() {
+            case .unread(let bytes): try bytes.read(url, isHead).get()
+            case .read(let opening): try opening.get()
+            case nil: throw CurlFault.wasCut
+            }
+        hasPlainContent = read.isPlain
+        return read.head
     }
 }

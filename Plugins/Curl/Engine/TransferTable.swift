@@ -13,7 +13,7 @@ struct TransferTable {
     private let maxIdle: Int
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
-    private var queue = ConnectQueue()
+    private var queue: ConnectQueue
     // The transfers that the queue lets begin.
     private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
@@ -25,6 +25,7 @@ struct TransferTable {
         self.loop = loop
         self.options = options
         connectTimeout = Int64(options.connectTimeout)
+        queue = ConnectQueue(limit: options.configuration.maxConnectionsPerHost)
         maxIdle = options.library.isHandleReuseSound ? CurlHandles.maxIdle : 0
     }
 
@@ -156,7 +157,7 @@ struct TransferTable {
     private mutating func enqueue(_ transfer: CurlTransfer) {
         transfer.connectDue = CurlLoop.now + connectTimeout
         due = min(due, transfer.connectDue)
-        queue.add(transfer)
+        queue.add(transfer, besides: running.count - 1)
         if !transfer.position.isWaiting { advance(transfer, .connectAllowed) }
     }
 
