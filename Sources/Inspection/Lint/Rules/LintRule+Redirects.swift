@@ -88,7 +88,7 @@ extension LintRule {
                     })
             },
             story: { edge, _ in
-                "a redirect to another of the credential's origins is sent without the credential:"
+                "a redirect to another origin of the credential is sent without the credential:"
                     + " \(edge.inner.name) sees only the first of \(requests(edge)) requests"
             }),
         LintRule(
