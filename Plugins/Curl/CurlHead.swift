@@ -5,7 +5,6 @@ import TurnpikeCore
 import TurnpikeSupport
 
 // SAFETY: this value owns the memory until `read` or `free`. Exactly one of these is called, once.
-// `read` passes the memory to a ``KeptHead``.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int
@@ -17,20 +16,15 @@ import TurnpikeSupport
 
     func free() { unsafe tpc_free(start) }
 
-    // Reads the lines. A 101 is an error, because the request with this head asked for no other
-    // protocol (RFC 9110 §15.2.2).
-    func read(_ url: URL, _ isHead: Bool) -> Result<ReadHead, ClientError> {
-        let kept = unsafe KeptHead(start: start, count: start == nil ? 0 : count)
-        let opening: Result<ReadHead, ClientError> =
-            if let plain = kept.plain(url, isHead) {
-                .success(plain)
-            } else {
-                unsafe CurlHead.opening(of: kept.bytes, url: url, isHead: isHead)
-                    .map { ReadHead(head: $0, isPlain: false) }
-            }
-        guard case .success(let read) = opening, read.head.response.status == 101 else {
-            return opening
-        }
+    // Reads the lines, and frees them. A 101 is an error, because the request with this head asked
+    // for no other protocol (RFC 9110 §15.2.2).
+    func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
+        defer { free() }
+        let opening = unsafe CurlHead.opening(
+            of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
+                .assumingMemoryBound(to: UInt8.self),
+            url: url, isHead: isHead)
+        guard case .success(let head) = opening, head.response.status == 101 else { return opening }
         return .failure(CurlHead.broken("its status is 101, which was not asked for"))
     }
 
@@ -135,16 +129,13 @@ enum CurlHead {
 }
 
 // SAFETY: used only during the call that passes the bytes.
-@safe struct HeadLines {
+@safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
-    private(set) var position: Int
+    private var position = 0
     // Whether the last line had no carriage return at its end.
     private(set) var wasBare = false
 
-    init(bytes: UnsafeBufferPointer<UInt8>, from position: Int = 0) {
-        unsafe self.bytes = unsafe bytes
-        self.position = position
-    }
+    init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
     /// Whether the next line begins with a blank, so that it continues this line (RFC 9112 §5.2).
     var isContinued: Bool {
@@ -163,7 +154,7 @@ enum CurlHead {
     }
 }
 
-struct StatusLine {
+private struct StatusLine {
     let code: Int
     let version: String
 

@@ -195,7 +195,7 @@ public final class CurlTransport: Transport {
         if let origin { http3?.alternatives.note(response.head, of: origin, at: begin) }
         let times = transfer.takeTimes()
         times?.report(in: context, since: begin, at: target)
-        let isFinal = transfer.hasPlainContent || transfer.request.takesContentAsItComes
+        let isFinal = transfer.request.takesContentAsItComes
         return (isFinal ? response : try response.decoded(), times?.connection ?? 0)
     }
 

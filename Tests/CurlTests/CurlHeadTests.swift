@@ -177,46 +177,6 @@ struct CurlHeadTests {
         #expect(try opening(fields: fields, status: 304).length == 0)
     }
 
-    @Test(
-        "A head whose fields are made later is the same head",
-        arguments: [
-            ("HTTP/1.1 200 x\r\nA: 1\r\nContent-Length: 5\r\nb:\t2 \r\n\r\nC: 3\r\n", true),
-            ("HTTP/2 204\r\ncontent-length: 5\r\n", true), ("HTTP/1.1 200 x\r\n\r\n", true),
-            ("HTTP/1.1 200 x\r\nA: caf\u{E9}\r\n\r\n", true),
-            ("HTTP/1.1 200 x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", true),
-            ("HTTP/1.1 200 x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nContent-Length: 5x\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nContent-Length:\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nContent-Encoding: gzip\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA: 1\r\n 2\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\n A: 1\r\n\r\n", false), ("HTTP/1.1 200 x\r\nA\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA : 1\r\n\r\n", false), ("HTTP/1.1 200 x\r\n: 1\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA: 1\u{0}\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA: 1\u{1}\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA: 1\u{D}2\r\n\r\n", false),
-            ("HTTP/1.1 200 x\r\nA: 1\nB: 2\r\n\r\n", false),
-            ("HTTP/1.1 200 x\nA: 1\n\n", false), ("HTTP 200\r\n\r\n", false), ("", false),
-        ])
-    func later(text: String, isPlain: Bool) throws {
-        for isHead in [false, true] {
-            let bytes = Array(text.utf8)
-            let memory = unsafe malloc(bytes.count + 1)
-            unsafe memory?.copyMemory(from: bytes, byteCount: bytes.count)
-            let read = unsafe HeadBytes(start: memory, count: bytes.count).read(url, isHead)
-            switch (read, opening(text, isHead: isHead)) {
-            case (.success(let later), .success(let now)):
-                #expect(later.isPlain == isPlain)
-                #expect(later.head.response == now.response)
-                #expect(later.head.length == now.length)
-                #expect(later.head.encodedLength == now.encodedLength)
-            case (.failure(let later), .failure(let now)):
-                #expect(!isPlain && later.message == now.message)
-            default: Issue.record("one of both is an error")
-            }
-        }
-    }
-
     // MARK: Parts
 
     @Test("Trailer lines are fields like others, and need no end")

@@ -14,7 +14,7 @@ import TurnpikeSupport
 final class CurlTransfer: @unchecked Sendable {
     private enum Head {
         case unread(HeadBytes)
-        case read(Result<ReadHead, ClientError>)
+        case read(Result<Exchange.Head, ClientError>)
     }
 
     let request: CurlRequest
@@ -33,8 +33,6 @@ final class CurlTransfer: @unchecked Sendable {
     private let keptTimes = Mutex<CurlTimes?>(nil)
     // The engine owns the head until the exchange gets it; then only the caller uses it (`read`).
     private var head: Head?
-    /// Whether the content of the response has no coding; set when its head is read.
-    private(set) var hasPlainContent = false
 
     // MARK: Under the engine's lock
 
@@ -246,7 +244,7 @@ extension CurlTransfer {
         }
         let opening = bytes.read(url, isHead)
         head = .read(opening)
-        guard case .success(let opening) = opening.map(\.head) else { return .success }
+        guard case .success(let opening) = opening else { return .success }
         if mayEndWithConnection, opening.endsWithConnection { return .announcedEnd }
         guard request.asksForConsent, let length = opening.length else { return .success }
         return .bytes(length)
@@ -298,13 +296,10 @@ extension CurlTransfer {
 
 extension CurlTransfer: LazyResponseHead {
     func read() throws -> Exchange.Head {
-        let read =
-            switch head.take() {
-            case .unread(let bytes): try bytes.read(url, isHead).get()
-            case .read(let opening): try opening.get()
-            case nil: throw CurlFault.wasCut
-            }
-        hasPlainContent = read.isPlain
-        return read.head
+        switch head.take() {
+        case .unread(let bytes): return try bytes.read(url, isHead).get()
+        case .read(let opening): return try opening.get()
+        case nil: throw CurlFault.wasCut
+        }
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TestSupport
 import Testing
 
@@ -100,21 +99,5 @@ struct HTTPHeadersTests {
         #expect(composed != decomposed)
         #expect(composed == ["x-user": "Jos\u{E9}"])
         #expect(Set([composed, decomposed, ["x-user": "Jos\u{E9}"]]).count == 2)
-    }
-
-    @Test("Fields that are made later are made once, at the first read, also for copies")
-    func later() {
-        let count = Atomic(0)
-        let headers = HTTPHeaders {
-            count.add(1, ordering: .relaxed)
-            return ["A": "1", "B": "2"]
-        }
-        var copy = headers
-        #expect(count.load(ordering: .relaxed) == 0)
-        copy.append("C", "3")
-        copy["A"] = "4"
-        #expect(copy == ["A": "4", "B": "2", "C": "3"])
-        #expect(headers == ["A": "1", "B": "2"])
-        #expect(count.load(ordering: .relaxed) == 1)
     }
 }

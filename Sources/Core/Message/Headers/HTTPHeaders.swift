@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 public import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
@@ -32,19 +31,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    private var known: [Field] = []
-    // A received section whose fields are not known yet.
-    private var received: ReceivedFields?
-
-    var fields: [Field] {
-        _read {
-            if let received { yield received.fields } else { yield known }
-        }
-        _modify {
-            if let kept = received.take() { known = kept.fields }
-            yield &known
-        }
-    }
+    var fields: [Field] = []
 
     /// The fault of the first rejected field, or nil; the text names the field but not its value.
     public private(set) var defect: String?
@@ -55,17 +42,7 @@ public struct HTTPHeaders: Sendable {
     /// Creates an empty section.
     public init() {}
 
-    init(received fields: [Field]) { known = fields }
-
-    /// Creates a section whose fields are made when a field is first read, or never.
-    ///
-    /// A transport that has checked the received lines saves the work for responses whose fields
-    /// nobody reads.
-    /// - Parameter make: Makes the fields; it is called at most once. The section must have no
-    ///   ``defect``, and its values no control characters.
-    public init(madeBy make: @escaping @Sendable () -> HTTPHeaders) {
-        received = ReceivedFields(make)
-    }
+    init(received fields: [Field]) { self.fields = fields }
 
     /// Creates a section of fields in order; an invalid field becomes the ``defect``.
     public init(_ pairs: some Sequence<(String, String)>) {
@@ -180,29 +157,6 @@ public struct HTTPHeaders: Sendable {
                 + " \(position); remove CR, LF, NUL and the like"
         }
         return nil
-    }
-}
-
-private final class ReceivedFields: Sendable {
-    private enum State {
-        case unread(make: @Sendable () -> HTTPHeaders)
-        case read([HTTPHeaders.Field])
-    }
-
-    private let state: Mutex<State>
-
-    init(_ make: @escaping @Sendable () -> HTTPHeaders) { state = Mutex(.unread(make: make)) }
-
-    var fields: [HTTPHeaders.Field] {
-        state.withLock { state in
-            switch state {
-            case .read(let fields): return fields
-            case .unread(let make):
-                let fields = make().fields
-                state = .read(fields)
-                return fields
-            }
-        }
     }
 }
 
