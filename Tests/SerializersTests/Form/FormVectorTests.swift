@@ -123,7 +123,9 @@ private let formats: [FormVector] = [
     FormVector("the name again for each element", ["array": [1, 2]], "array=1&array=2") {
         $0.arrays = .repeated
     },
-    FormVector("a boolean as a word", ["bool": true], "bool=true") { $0.usesWordsForBooleans = true },
+    FormVector("a boolean as a word", ["bool": true], "bool=true") {
+        $0.usesWordsForBooleans = true
+    },
     FormVector("data in Base64", ["data": Data("data".utf8)], "data=ZGF0YQ%3D%3D"),
     FormVector("a date since 2001", ["date": moment], "date=123.456"),
     FormVector("a date since 1970", ["date": moment], "date=978307323.456") {
