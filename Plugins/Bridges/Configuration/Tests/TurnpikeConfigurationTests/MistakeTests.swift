@@ -10,8 +10,16 @@ import TurnpikeStackFiles
 
 @Suite("Mistakes in a configuration")
 struct MistakeTests {
+    private static let registry = {
+        var registry = Registry.standard
+        registry.registerAuthentication()
+        return registry
+    }()
+
     private func message(_ values: [AbsoluteConfigKey: ConfigValue]) throws -> String {
-        let error = try #require(throws: ClientError.self) { try StackFile(config(values)) }
+        let error = try #require(throws: ClientError.self) {
+            try StackFile(config(values), Self.registry)
+        }
         #expect(error.code == .configuration || error.code == .unsupported)
         return error.message
     }
@@ -83,7 +91,7 @@ struct MistakeTests {
         let (texts, accesses) = (Accesses(), Accesses())
         let json = #"{"stack": [{"use": "basic", "user": "svc", "password": "SECRET"}]}"#
         let text = config(["stack": .init(.string(json), isSecret: false)], reporter: texts)
-        _ = try StackFile(text)
+        _ = try StackFile(text, Self.registry)
         #expect(texts.text.contains("stack"))
         #expect(!texts.text.contains("SECRET"))
 
@@ -96,9 +104,7 @@ struct MistakeTests {
                 // Values of a wrong kind, which are read in each of the other kinds.
                 "gate.bearer.token": names("SECRET"), "gate.retry.statuses": "SECRET",
             ], reporter: accesses)
-        var registry = Registry.standard
-        registry.registerAuthentication()
-        _ = try? StackFile(scopes, registry)
+        _ = try? StackFile(scopes, Self.registry)
         #expect(accesses.text.contains("gate.retry.attempts -> \"4\""))
         #expect(accesses.text.contains("gate.basic.password"))
         let lines = accesses.text.split(separator: "\n").filter { $0.contains("SECRET") }
