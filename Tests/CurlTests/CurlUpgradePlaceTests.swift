@@ -87,6 +87,33 @@ struct CurlUpgradePlaceTests {
         #expect(fixture.server.counts.accepted == 2)
     }
 
+    @Test("One that is given up before it has a place, or twice, takes no place from others")
+    func givenUpWithoutPlace() async throws {
+        let fixture = try fixture { $0.maxConnectionsPerHost = 2 }
+        let transport = try #require(fixture.client.transport as? CurlTransport)
+        let first = try await fixture.client.upgraded()
+        for _ in 0..<2 {
+            let request = Request(.get, fixture.server.target)
+            let transfer = CurlTransfer(
+                request,
+                wire: try CurlRequest(
+                    request, body: .empty, length: nil, decodes: false, isFresh: true,
+                    route: try transport.route(of: request)),
+                upload: nil, offersHTTP2: false)
+            let early = CurlUpgrade(transfer, in: transport.upgrades)
+            early.close()
+            transport.upgrades.remove(early, -1)
+            await #expect(throws: (any Error).self) { try await early.connect() }
+        }
+        #expect(try await first.echoes())
+        let second = try await fixture.client.upgraded()
+        let third = Task { try await fixture.client.upgraded() }
+        #expect(try await second.echoes())
+        #expect(fixture.server.counts.accepted == 2)
+        first.close()
+        #expect(try await third.value.echoes())
+    }
+
     @Test("A shutdown of the transport ends those that wait and those that are open")
     func shutdown() async throws {
         let server = try TestServer()

@@ -9,8 +9,8 @@ import TurnpikeCore
 /// begins when the previous transfer to the host has a connection. When a transfer ends, one more
 /// begins.
 ///
-/// To a host that speaks HTTP/1, at most as many transfers begin as the host may have connections.
-/// libcurl has the same limit, but when a transfer ends, libcurl tries to begin several of the
+/// If more transfers run than a host that speaks HTTP/1 may have connections, the queue counts the
+/// further transfers and begins at most as many. libcurl has the same limit, but when a transfer ends, libcurl tries to begin several of the
 /// others (7.88 two or three, 8.14 all), and each failed attempt costs a seventh of a small call.
 struct ConnectQueue {
     enum Position: Equatable {

@@ -16,7 +16,8 @@ final class UpgradeLoop: Sendable {
         var waiting: [CurlUpgrade] = []
         var opening: [CurlUpgrade] = []
         var sockets: [Int32: CurlUpgrade] = [:]
-        // How many connections have a place.
+        // The connections that have a place, and how many there are for each host.
+        var placed: Set<ObjectIdentifier> = []
         var hosts: [Destination?: Int] = [:]
         // Waits for wake-ups and for the sockets; nil before the first connection.
         var poller: CurlLoop?
@@ -33,6 +34,7 @@ final class UpgradeLoop: Sendable {
                 guard count < limit, hostCount < hostLimit else { return false }
                 hosts[connection.destination] = hostCount + 1
                 count += 1
+                placed.insert(ObjectIdentifier(connection))
                 admitted.append(connection)
                 return true
             }
@@ -45,6 +47,8 @@ final class UpgradeLoop: Sendable {
                 waiting.remove(at: index)
                 return
             }
+            // The connection may never have had a place, or may have given it back.
+            guard placed.remove(ObjectIdentifier(connection)) != nil else { return }
             opening.removeAll { $0 === connection }
             // Another connection may have the number of its socket by now.
             if sockets[socket] === connection { sockets[socket] = nil }
@@ -88,11 +92,14 @@ final class UpgradeLoop: Sendable {
             // The stack has the system's default size, because tasks may run on the thread.
             try CurlLoop.startThread(stack: 8 << 20) { self.run() }
         } catch {
-            state.withLock { state in
-                // The connection has no socket yet.
-                state.remove(connection, -1)
+            let (jobs, waiting) = state.withLock { state in
                 state.isRunning = false
+                defer { state.jobs = [] }
+                return (state.jobs, state.waiting)
             }
+            for job in jobs { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+            // A connection that ends is removed.
+            for connection in waiting { connection.end(failing: error) }
             throw error
         }
     }
