@@ -28,12 +28,11 @@ final class UpgradeLoop: Sendable {
 
         /// Gives the free places to waiting connections, and returns these connections.
         mutating func admit(upTo limit: Int, perHost hostLimit: Int) -> [CurlUpgrade] {
-            var (admitted, count) = ([CurlUpgrade](), hosts.values.reduce(0, +))
+            var admitted: [CurlUpgrade] = []
             waiting.removeAll { connection in
                 let hostCount = hosts[connection.destination, default: 0]
-                guard count < limit, hostCount < hostLimit else { return false }
+                guard placed.count < limit, hostCount < hostLimit else { return false }
                 hosts[connection.destination] = hostCount + 1
-                count += 1
                 placed.insert(ObjectIdentifier(connection))
                 admitted.append(connection)
                 return true
