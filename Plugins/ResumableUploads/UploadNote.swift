@@ -84,7 +84,7 @@ final class UploadNote: Sendable {
     }
 }
 
-/// The bytes that a transport may have sent; the note has their number and hash before that.
+/// The bytes that a transport may have sent, after the note has their number and hash.
 final class SentBytes: Sendable {
     private struct State {
         var count: Int64

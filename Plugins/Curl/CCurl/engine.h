@@ -52,7 +52,7 @@ typedef enum {
 typedef struct {
     // CURL_POLL_… bits: what libcurl waits for, which part of that is temporarily left out, and what the system polls.
     unsigned char wanted, muted, polled;
-    // How often in a row the descriptor was ready for bytes while libcurl had none.
+    // How many times in a row the descriptor accepted bytes although libcurl had none to send.
     unsigned short fruitless;
     connection_t connection;
     // The local port of an idle connection; 0 if unknown.
@@ -271,6 +271,6 @@ void tpc_origin_release(const tpc_library *library, tpc_origin *origin);
 
 /// The loop whose iteration this thread is in.
 extern _Thread_local tpc_loop *tpc_current_loop;
-/// Notes how libcurl has ended a transfer, and adds the transfer to those with news.
+/// Stores the result of a transfer, and adds the transfer to the list of those to report to Swift.
 void tpc_transfer_finish(tpc_transfer *transfer, int result);
 void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor);

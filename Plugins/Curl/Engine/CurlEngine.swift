@@ -43,8 +43,8 @@ final class CurlEngine: Sendable {
     let inbox = Mutex(Inbox())
     let state: Mutex<LockedState>
     let loop: CurlLoop
-    // How many threads own `state`, or are about to own it. On Linux it costs a system call to try
-    // a lock that another thread owns or hands over.
+    // How many threads own `state`, or are about to own it. On Linux, to try
+    // a lock that another thread owns or hands over costs a system call.
     let owners = Atomic(0)
     let load = Atomic(0)
     // Whether the thread will check the inbox before it waits.

@@ -38,7 +38,7 @@ struct UpgradeStateMachine {
         case threadPassed
     }
 
-    /// The actions to carry out, in the order of this list; from ``notify`` on, without the lock.
+    /// The actions to carry out, in this order; ``notify`` and later actions run without the lock.
     struct Actions: OptionSet {
         let rawValue: UInt8
         static let begin = Actions(rawValue: 1 << 0)

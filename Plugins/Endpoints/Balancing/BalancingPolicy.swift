@@ -117,8 +117,8 @@ public struct EndpointZone: Hashable, Sendable {
 
     /// The share of usable endpoints, up to 1, below which requests leave the zone in proportion.
     ///
-    /// 0 keeps all requests in the zone while one of its endpoints remains. A negative number and
-    /// NaN count as 0.
+    /// 0 keeps all requests in the zone while an endpoint of the zone is usable. A negative number
+    /// and NaN count as 0.
     public let spill: Double
 
     /// Creates a zone.

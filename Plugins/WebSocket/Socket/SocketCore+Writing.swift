@@ -40,8 +40,8 @@ extension SocketCore {
                     try await connection.write(Data())
                     state.withLock { $0.hasBacklog = false }
                 }
-                // Earlier pings are answered first, because this message may answer a message that
-                // came after them.
+                // Pings are answered first, because this message may answer a message that arrived
+                // after the pings.
                 let controls = state.withLock { state in
                     state.machine.state == .open ? state.takeControls().frames : nil
                 }

@@ -120,9 +120,9 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Notes why the call waits, for the error of a deadline; a nil or a send ends the wait.
+    /// Stores why the call waits, for the error of a deadline, until the next send or until nil.
     ///
-    /// If an earlier request may still be in flight, nothing is noted.
+    /// If an earlier request may still be in flight, nothing is stored.
     func waits(_ text: String?) {
         state.withLock { state in
             let isUnderWay = state.exchanges.awaited != nil

@@ -42,7 +42,7 @@ struct CancelTree: ~Copyable, Sendable {
         hasReasons.load(ordering: .acquiring) || outer?.cancelTree.mayHoldReason == true
     }
 
-    /// Registers a handler for the cancellation of a context; returns nil if it is cancelled.
+    /// Registers a handler for a context's cancellation; nil if the context is already cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
             // Linked before the check: `cancel` first records its reason, then follows the links.

@@ -123,7 +123,7 @@ public final class RedactionPass {
         } ?? text
     }
 
-    /// Returns a value within content without its secrets, or nil if there are none.
+    /// Returns a value of content without its secrets, or nil if the value has no secrets.
     ///
     /// The search finds URLs, credentials and assignments, also within escapes. JSON in the value
     /// is parsed, and so is base64 of JSON.

@@ -43,7 +43,7 @@ extension SecretScanner {
         let text = bytes[token]
         let isSecret =
             switch scheme {
-            // "a ring bearer said": lower-case words are prose.
+            // Lower-case words after "bearer" are prose, as in "a ring bearer said".
             case .token:
                 !(word.first == UInt8(ascii: "b") && text.allSatisfy { $0 &- 0x61 < 26 })
                     && !Self.isParameter(text) && !Self.speaksOfScheme(text)
