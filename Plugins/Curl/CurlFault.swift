@@ -46,7 +46,7 @@ enum CurlFault {
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
     ) -> ClientError {
         let state = transfer.state(handle)
-        let underlying = CurlFailure(code: Int(code), text: text)
+        let underlying = CurlFailure(code: Int(code), text: AuthorityFile.withoutPath(text))
         if handle.lacksDescriptors { return noDescriptors(underlying) }
         if handle.lacksAllowedAddress { return forbidden(state) }
         if state.phase == .connecting, let status = handle.proxyStatus {

@@ -64,6 +64,28 @@ struct CurlTLSTests {
         #expect(pages.map { $0.contains("Reused, ") } == [false, true, true])
     }
 
+    #if os(Linux)
+    @Test("Authorities in memory have a path that later content does not have")
+    func authorityFile() throws {
+        func path(of text: String) throws -> String {
+            let file = try #require(AuthorityFile(Data(text.utf8)))
+            #expect(try String(contentsOfFile: file.path, encoding: .utf8) == text)
+            return file.path
+        }
+        let paths = try (0..<64).map { try path(of: "content \($0)") }
+        #expect(Set(paths).count == paths.count)
+    }
+    #endif
+
+    @Test("Authorities that are no certificates are a fault of TLS, told in the user's terms")
+    func noAuthorities() async throws {
+        let server = try TLSServer(files)
+        defer { server.stop() }
+        let error = await refusal(server) { $0.authorities = .data(Data("no PEM".utf8)) }
+        #expect("\(error as Any)".contains("the certificate authorities could not be read"))
+        #expect(!"\(error as Any)".contains("/proc/"))
+    }
+
     @Test("A server is believed where its authority is, from a file or from memory")
     func authorities() async throws {
         let server = try TLSServer(files)

@@ -7,6 +7,10 @@
 
 #include "libcurl.h"
 #include <string.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+#include <unistd.h>
 
 enum { ERR_REASON = 0xFFF, PEM_NO_START_LINE = 108 };
 
@@ -41,6 +45,15 @@ void tpc_find_tls(tpc_library *library) {
         *(void **)functions[index].function = symbol;
         pem->is_usable &= symbol != NULL;
     }
+}
+
+int tpc_memory_file(void) {
+#ifdef __linux__
+    enum { CLOSE_ON_EXEC = 1 };
+    return (int)syscall(SYS_memfd_create, "authorities", CLOSE_ON_EXEC);
+#else
+    return -1;
+#endif
 }
 
 bool tpc_pem_can_read(const tpc_library *library) { return library->pem.is_usable; }

@@ -13,6 +13,7 @@ struct CurlOptions: Sendable {
     let http3: CurlTransport.HTTP3
     /// The trust files; nil if libcurl itself reads these.
     let trustFiles: TrustFiles?
+    private let authorityFile: AuthorityFile?
 
     private typealias Configuration = CurlTransport.Configuration
 
@@ -66,6 +67,11 @@ struct CurlOptions: Sendable {
             || trust.insecurelyAcceptsAnyCertificate
         if isTrustSet, !library.hasTLS { throw library.unsupported("TLS") }
         trustFiles = try TrustFiles(trust, library: library)
+        if case .data(let data) = trust.authorities {
+            authorityFile = AuthorityFile(data)
+        } else {
+            authorityFile = nil
+        }
         if let path = configuration.unixSocket, path.utf8.count > 103 {
             throw ClientError(
                 .configuration,
@@ -192,11 +198,11 @@ struct CurlOptions: Sendable {
     func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)
+        if let file = trust.authorityFile { try apply(authorities: file.path, setter) }
         if let authorities = unsafe trust.authorities {
             unsafe try setter.check(
                 handle.set(TPC_CA_BLOB, keeping: authorities), "trust.authorities")
-            try setter.set(TPC_CA_FILE, nil, "trust.authorities")
-            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+            try apply(authorities: nil, setter)
         }
         if let certificate = unsafe trust.certificate, let key = unsafe trust.key {
             unsafe try setter.check(
@@ -205,6 +211,11 @@ struct CurlOptions: Sendable {
                 handle.set(TPC_KEY_BLOB, keeping: key), "trust.clientCertificate")
         }
         handle.keep(trust)
+    }
+
+    private func apply(authorities path: String?, _ setter: Setter) throws {
+        try setter.set(TPC_CA_FILE, path, "trust.authorities")
+        try setter.set(TPC_CA_PATH, nil, "trust.authorities")
     }
 
     private func apply(_ trust: CurlTransport.Trust, _ setter: Setter) throws {
@@ -217,13 +228,11 @@ struct CurlOptions: Sendable {
         switch trust.authorities {
         case .system: break
         case .file where trustFiles != nil: break
-        case .file(let path):
-            try setter.set(TPC_CA_FILE, path, "trust.authorities")
-            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+        case .file(let path): try apply(authorities: path, setter)
+        case .data where authorityFile != nil: try apply(authorities: authorityFile?.path, setter)
         case .data(let data):
             try setter.check(setter.handle.set(TPC_CA_BLOB, data), "trust.authorities")
-            try setter.set(TPC_CA_FILE, nil, "trust.authorities")
-            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+            try apply(authorities: nil, setter)
         }
         if !trust.pins.isEmpty {
             let pins = trust.pins.map(\.curlText).joined(separator: ";")

@@ -7,12 +7,16 @@ import TurnpikeSupport
 
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
-/// libcurl gets the content of the files, not their names. libcurl keys TLS sessions and
-/// connections by that content, so libcurl reuses none of these for other content.
+/// libcurl gets the content of the files, not their names: authorities as an ``AuthorityFile``, the
+/// others as bytes. libcurl keys TLS sessions and connections by these, so libcurl reuses none of
+/// these for other content.
 final class TrustFiles: Sendable {
     // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
-        let authorities, certificate, key: UnsafeRawBufferPointer?
+        let authorityFile: AuthorityFile?
+        /// The authorities if there is no ``authorityFile``.
+        let authorities: UnsafeRawBufferPointer?
+        let certificate, key: UnsafeRawBufferPointer?
         /// Why newer files cannot be used, as text for the user; nil if they can be used.
         let fault: String?
 
@@ -24,7 +28,8 @@ final class TrustFiles: Sendable {
                 unsafe data.copyBytes(to: bytes)
                 return unsafe UnsafeRawBufferPointer(rebasing: bytes[..<data.count])
             }
-            unsafe authorities = copy(data.authorities)
+            authorityFile = data.authorities.flatMap { AuthorityFile($0) }
+            unsafe authorities = authorityFile == nil ? copy(data.authorities) : nil
             unsafe certificate = copy(data.certificate)
             unsafe key = copy(data.key)
             self.fault = fault

@@ -30,6 +30,9 @@ int tpc_features(const tpc_library *library);
 /// Returns whether libcurl uses OpenSSL, and reports about each TLS connection what the table of HTTP/2 needs.
 bool tpc_has_openssl(const tpc_library *library);
 
+/// Creates an empty file in memory. Returns its descriptor, or -1 if the system has no such files.
+int tpc_memory_file(void);
+
 // PEM, read by the OpenSSL that libcurl uses.
 
 bool tpc_pem_can_read(const tpc_library *library);
