@@ -13,7 +13,7 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// Place these gates inside a ``Redirect``, which changes the origin of the request.
+/// Place this gate inside a ``Redirect``, because a redirect may change the origin of the request.
 public struct Only: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
