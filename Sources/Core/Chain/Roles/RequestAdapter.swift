@@ -9,15 +9,16 @@
 /// }
 /// ```
 ///
-/// Inside a retry, the adapter runs for each attempt; inside a redirect, for each request. An
-/// adapter that never waits should be a ``SynchronousRequestAdapter``, which costs less.
+/// Inside a retry gate, the adapter runs for each attempt; inside a redirect gate, for each
+/// request. An adapter that never suspends should be a ``SynchronousRequestAdapter``, which costs
+/// less.
 public protocol RequestAdapter: Gate {
-    /// Changes a request, or throws to fail the call.
+    /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) async throws
 }
 
-/// A ``RequestAdapter`` that never waits.
+/// A ``RequestAdapter`` that never suspends.
 public protocol SynchronousRequestAdapter: RequestAdapter {
-    /// Changes a request, or throws to fail the call.
+    /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) throws
 }
