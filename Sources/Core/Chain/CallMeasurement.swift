@@ -23,7 +23,6 @@ public struct CallMeasurement: Sendable {
     /// The time from the arrival of the request at the recorder to the end of the body or to the
     /// error (`http.client.request.duration`).
     public let duration: Duration
-    /// The time from the arrival of the request at the recorder to the response head.
     let headDuration: Duration?
     /// The number of earlier requests of the call (`http.request.resend_count`), including retries,
     /// redirects and replays.

@@ -106,7 +106,6 @@ struct CallPlace {
     static let call = CallPlace(part: 0, kind: .chain)
 }
 
-/// The readers of a call and of its side calls.
 final class CallStream: Sendable {
     private let first: any CallReader
     // A call nearly always has no such readers, and an empty list takes no memory.

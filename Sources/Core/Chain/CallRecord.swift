@@ -3,8 +3,8 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The history of a call, and the handlers for the cancellation of the call; the call's contexts,
-/// response and error share this object.
+/// The history of a call and the handlers for its cancellation, which the call's contexts, response
+/// and error share.
 final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
@@ -16,7 +16,6 @@ final class CallRecord: Sendable {
         var wait: (text: String, sends: Int)?
         var retriesForbidden = false
         var lostConnections = 0
-        // The state of the call at its deadline.
         var placeAtDeadline: String?
         var hasResent = false
         var described: Request?
@@ -28,7 +27,6 @@ final class CallRecord: Sendable {
 
     let cancelTree: CancelTree
     private let state = Mutex(State())
-    // Whether exchanges of the call have overlapped.
     private let isContested = Atomic(false)
 
     init(inside outer: CallRecord? = nil) { cancelTree = CancelTree(inside: outer) }
@@ -39,7 +37,6 @@ final class CallRecord: Sendable {
 
     var hops: [Hop] { state.withLock { $0.hops } }
 
-    /// The request that the transport got last.
     var lastSent: Request? { state.withLock { $0.lastSent } }
 
     /// The request as last sent or, before the first send, as described, and the start of the call.
@@ -59,7 +56,6 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records that the serializer has returned a value.
     func didSerialize(at now: MonotonicInstant) {
         state.withLock { $0.exchanges.endCall(at: now) }
     }
@@ -129,13 +125,11 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// The reason why the gate did not retry the last retryable outcome.
     var lastStop: RetryStop? {
         get { state.withLock { $0.lastStop } }
         set { state.withLock { $0.lastStop = newValue } }
     }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), which forbids retries.
     var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
     func fail() { state.withLock { $0.retriesForbidden = true } }

@@ -9,9 +9,7 @@ final class CallState: Sendable {
     let record: CallRecord
     let values = ContextValues()
     let stream: CallStream?
-    /// The context whose cancellation also cancels this call.
     let parent: Context?
-    /// The number of content bytes that the call collects for the serializer.
     let collectedBytes: Int
     private let number: UInt64
     private let place: Int

@@ -33,10 +33,8 @@ struct CancelTree: ~Copyable, Sendable {
     // False if no call was cancelled, which avoids a loop over the outer contexts.
     private let hasReasons = Atomic(false)
 
-    /// - Parameter outer: The record of the call whose cancellation also cancels this call.
     init(inside outer: CallRecord?) { self.outer = outer }
 
-    /// The reason why a context or an outer context was cancelled.
     func reason(of scope: Context) -> CancelReason? { mayHoldReason ? scope.reason : nil }
 
     private var mayHoldReason: Bool {
@@ -74,7 +72,6 @@ struct CancelTree: ~Copyable, Sendable {
         if let link { outer?.cancelTree.remove(link) }
     }
 
-    /// Cancels a context, and calls the handlers of the context and of inner contexts.
     func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }

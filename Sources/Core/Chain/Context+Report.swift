@@ -76,7 +76,8 @@ extension Context {
             return value
         } catch {
             wait?.left(.failure(error))
-            // The reason for the wait is removed, unless the end of the deadline ended the wait.
+            // After the wait, the reason for the wait is removed, except if the deadline ended the
+            // wait.
             if isNamed, timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
             throw error
         }

@@ -27,7 +27,6 @@ public final class Context: Sendable {
     // SAFETY: set once, and used only by tasks that get the context later.
     nonisolated(unsafe) var timer: (any TimerToken)?
     private let hasScope: Bool
-    // The values of the attempt, if an attempt begins with this context.
     private let values = ContextValues()
 
     /// The number of the attempt within the call, starting at 1.

@@ -3,7 +3,6 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The calls of a client that have not ended.
 final class OpenCalls: Sendable {
     private struct Entry {
         let id: CallID

@@ -68,7 +68,6 @@ public struct Outcome: Sendable {
     /// Whether the request's body can be sent again (``RequestBody/isReplayable``).
     public var isReplayable: Bool { request.body.isReplayable }
 
-    /// The status or the kind of failure.
     var label: String {
         status.map { String($0.code) } ?? error.map(ClientError.label(of:)) ?? "a response"
     }
@@ -94,7 +93,6 @@ extension AttemptSummary {
 }
 
 extension ClientError {
-    /// Returns an error that replaces an outcome, with the error of the outcome as cause.
     func caused(by outcome: Outcome) -> ClientError {
         let cause = outcome.error as? ClientError
         let isItself = cause?.code == code && cause?.message == message

@@ -11,7 +11,6 @@ struct PhasedPass {
     /// Before the inner gates, the next position; after them, the position of the current gate.
     private(set) var position: Int
     private(set) var context: Context
-    // One bit for each gate that has created a context.
     private var opened: UInt64 = 0
     /// Whether the inner gates need a separate task, because they may not react to a cancellation.
     private(set) var needsTask = false

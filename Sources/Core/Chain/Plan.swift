@@ -68,7 +68,6 @@ import Synchronization
         return nil
     }
 
-    /// Returns the plan for one call with further gates outside and inside the gates of this plan.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
         return Plan(
@@ -130,7 +129,6 @@ import Synchronization
         return position <= last
     }
 
-    /// Returns the gate that a gate may call without ``run(_:from:in:isEntered:)``.
     @usableFromInline func interceptor(
         at position: Int, in context: Context
     ) -> Kept<any Interceptor>? {
@@ -177,7 +175,6 @@ import Synchronization
     // The next two functions are never inlined, because the frame of a suspended call must stay
     // small.
 
-    /// Runs a node that never suspends.
     @inline(never)
     private func pass(
         _ position: inout Int, _ request: inout Request, in context: Context, _ tells: Bool
@@ -363,7 +360,6 @@ extension Plan.Node {
     init(_ value: Gate) { self.value = value }
 }
 
-/// A reference to a ``PhasedInterceptor``.
 protocol PhasedGate: AnyObject, Sendable {
     var gate: any PhasedInterceptor { get }
     func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context

@@ -117,7 +117,7 @@ struct RecordedExchanges {
             shown.timeline.bodyEnd = now
             shown.phase = .ended
         } else if let place = others.firstIndex(where: { $0.number == number }) {
-            // The caller may still get this response.
+            // The caller may still get the response of this exchange.
             others[place].timeline.bodyEnd = now
             others[place].phase = .ended
         }

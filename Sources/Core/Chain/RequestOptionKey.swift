@@ -31,7 +31,6 @@ extension RequestOptionKey {
 }
 
 extension RequestOptions {
-    /// The gates at a place for the options that are not in `handled`, outermost first.
     func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
         entries.compactMap { entry in
             guard !handled.contains(entry.id), let key = entry.key as? any RequestOptionKey.Type,

@@ -91,7 +91,7 @@ extension Context {
             unsafe timer?.cancel()
             if !Task.isCancelled, let reason = cancelReason { result = .failure(reason.error) }
         case .success(let response):
-            // An inner gate may have turned the cancellation into a response.
+            // An inner gate may have caught the error of the cancellation and returned a response.
             if let reason = cancelReason {
                 unsafe timer?.cancel()
                 response.body.cancel(.drop)

@@ -73,7 +73,6 @@ extension RedactionPass {
         }
     }
 
-    // Records the credential after the scheme, or the whole value if there is no scheme.
     private func learnCredential(_ value: String) {
         let words = value.utf8.split(separator: 0x20, maxSplits: 1).map(Array.init)
         guard words.count == 2, SecretScanner.isScheme(words[0]) else {

@@ -31,7 +31,6 @@ public final class RedactionPass {
     var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
     public private(set) var withheld: [String] = []
-    /// The number of bytes that all searches of this object have read.
     var work = 0
     var depth = 0
 

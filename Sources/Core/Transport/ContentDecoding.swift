@@ -120,7 +120,6 @@ private final class ContentDecoder: @unchecked Sendable {
             deallocator: .custom { bytes, _ in unsafe bytes.deallocate() })
     }
 
-    /// Checks that the coded content is complete.
     func finish() throws {
         if !hasEnded { throw Self.fault("the response's coded content ends early") }
     }

@@ -118,7 +118,6 @@ enum ArrivedHead: Sendable {
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport must pause.
     let highWater: Int
-    /// The number of buffered bytes at which a paused transport may continue.
     let lowWater: Int
     /// The number of bytes in memory before a file stores further bytes; nil without a file.
     let memoryLimit: Int?

@@ -18,7 +18,6 @@ public final class RequestBodyReader {
     private var source: Source
     private var remaining: Int64?
     private var stopsAtLimit = false
-    // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
     /// The trailer fields (``RequestBody/followed(by:_:)``), which are available after

@@ -16,7 +16,6 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call that receives byte counts and the end of the body.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?

@@ -191,7 +191,6 @@ public struct JSONReadingOptions: Hashable, Sendable {
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason, which contains at most one byte of the text.
     public let reason: String
-    /// The position of the fault in bytes, starting at 0.
     let offset: Int
     /// The line of the fault, starting at 1.
     public let line: Int

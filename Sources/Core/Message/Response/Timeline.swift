@@ -57,7 +57,6 @@ public struct Timeline: Sendable, Hashable {
     public var latency: Duration? { Self.span(start, head) }
     /// The time from the start of the call to the end of the body.
     public var requestDuration: Duration? { Self.span(start, bodyEnd) }
-    /// The time from the end of the body to the value.
     var serializationDuration: Duration? { Self.span(bodyEnd, serialized) }
     /// The time from the start of the call to the last event of the call.
     public var totalDuration: Duration? { Self.span(start, serialized ?? bodyEnd ?? head) }

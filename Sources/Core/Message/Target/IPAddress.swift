@@ -71,7 +71,6 @@ extension IPAddress {
         return true
     }
 
-    /// The IPv4 address that an IPv6 address contains.
     private var embeddedV4: UInt32? {
         let low = UInt32(truncatingIfNeeded: self.low)
         switch (high, self.low >> 32) {

@@ -45,7 +45,6 @@ public struct Target: Sendable {
         return copy
     }
 
-    /// The absolute URI, or a placeholder with the fault.
     func resolved(against base: TargetURI?) -> TargetURI {
         let uri =
             switch kind {

@@ -74,7 +74,6 @@ extension TargetURI {
 
     // MARK: What cannot be read
 
-    /// The fault of a text that is not a reference, and the position of the fault.
     static func fault(ofUnreadable text: String) -> String {
         let fault = "the URL cannot be parsed (RFC 3986)"
         let parts = URIParts(text)

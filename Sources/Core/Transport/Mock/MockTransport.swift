@@ -183,7 +183,7 @@ public final class MockTransport: Transport {
     private func content(
         of request: Request, _ context: Context
     ) async throws -> (Data, HTTPHeaders) {
-        // A stream may wait for any time.
+        // The stream of a request body may suspend for any time.
         try await context.child().running {
             let reader = try request.body.open()
             var content = Data()
