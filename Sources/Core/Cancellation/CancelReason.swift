@@ -48,6 +48,6 @@ public struct CancelReason: Sendable {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The same reason; if it is a time limit, it also ends complete and broken bodies.
+    /// For a time limit, a reason that also ends complete and broken bodies; otherwise this reason.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

@@ -71,8 +71,9 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to a `ClientError` the request as the transport got it, the outcomes of the attempts,
-    /// the state of the call at its deadline and, if `date` is not nil, the server's `Retry-After`.
+    /// Adds details to a `ClientError`: the request as the transport got it, the outcomes of the
+    /// attempts, the state of the call at the deadline and, if `date` is not nil, the server's
+    /// `Retry-After`.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
         // The call was too slow, even if nothing was sent.

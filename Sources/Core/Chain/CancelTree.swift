@@ -125,8 +125,8 @@ private struct CancelList {
 
     struct Entry {
         let number: UInt64
-        // SAFETY: used only under the lock of the tree. A context removes all entries of the
-        // context under this lock before its memory is freed.
+        // SAFETY: this property is used only under the lock of the tree. A context removes all
+        // entries of the context under this lock before its memory is freed.
         unowned(unsafe) let scope: Context
         let listener: Listener
     }

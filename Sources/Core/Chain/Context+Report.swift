@@ -93,8 +93,8 @@ extension Context {
 
     private func pause(for duration: Duration) async throws {
         let moment = OneShot<Void>()
-        // The handler is registered before the timer: when a test clock sees the timer,
-        // cancellations already have an effect.
+        // The handler is registered before the timer, because a test may cancel as soon as its
+        // clock has the timer.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {

@@ -22,9 +22,10 @@ public final class Context: Sendable {
     let beginsAttempt: Bool
     let place: CallPlace
     let isLimit: Bool
-    // SAFETY: set once, by the creator of the context, before other code gets the context.
+    // SAFETY: the creator of the context sets this property once, before other code gets the
+    // context.
     nonisolated(unsafe) var limit: ContextLimit?
-    // SAFETY: set once, and used only by tasks that get the context later.
+    // SAFETY: this property is set once, and used only by tasks that get the context later.
     nonisolated(unsafe) var timer: (any TimerToken)?
     private let hasScope: Bool
     private let values = ContextValues()

@@ -22,8 +22,8 @@ public struct Next: Sendable {
 
     /// The identity of the stack that a call uses.
     ///
-    /// A call with its own gates has an identity that no other call has. Calls before and after a
-    /// reload have different identities.
+    /// A call with additional gates has an identity that no other call has. Calls before and after
+    /// a reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
     /// The transport, for requests that must not pass through the gates, such as health checks of a

@@ -8,7 +8,7 @@ struct PhasedPass {
     private let plan: Plan
     private let request: Request
     private let first: Int
-    /// Before the inner gates, the next position; after them, the position of the current gate.
+    /// The next position or, after the inner gates have run, the position of the current gate.
     private(set) var position: Int
     private(set) var context: Context
     private var opened: UInt64 = 0

@@ -49,7 +49,7 @@ extension Timeline {
 }
 
 extension Context {
-    /// Reports facts about an exchange that only its transport knows.
+    /// Reports facts about an exchange that only the transport knows.
     ///
     /// Report bytes when they are sent, because these reports update the progress of the call.
     /// Report phase times before the transport returns the response head, one by one or all

@@ -218,10 +218,10 @@ extension Call {
     /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
     /// The names are values of ``Gate/gateName``, in upper or lower case. If a call leaves out a
-    /// group, the call leaves out the gates of the group too. In two cases the call fails with
-    /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate
-    /// state that the gate checks targets, upgrades the scheme, follows redirects, sets
-    /// credentials, or limits content, decoding, the rate or concurrency.
+    /// group, the call leaves out the gates of the group too. If no gate has the name, the call
+    /// fails with ``ClientError/Code/configuration``. The call fails with the same code if the
+    /// facts of a gate state that the gate checks targets, upgrades the scheme, follows redirects,
+    /// sets credentials, or limits content, decoding, the rate or concurrency.
     public func without(_ names: String...) -> Call {
         names.reduce(self) { call, name in
             call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })

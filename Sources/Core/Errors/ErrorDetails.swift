@@ -37,8 +37,8 @@ public struct TransferState: Hashable, Sendable {
     /// In most cases, the server has closed the idle connection just before the request. But the
     /// server may also have read and performed the request. A transport therefore never sends such
     /// a request again. If the request is repeatable (``Request/isRepeatable``), the client sends
-    /// it again: a retry gate counts this send as an attempt, and without a retry gate the client
-    /// sends once more.
+    /// the request again. A retry gate counts this send as an attempt. Without a retry gate, the
+    /// client sends once more.
     public let lostReusedConnection: Bool
 
     /// Creates a state.

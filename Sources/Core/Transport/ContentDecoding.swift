@@ -113,7 +113,7 @@ private final class ContentDecoder: @unchecked Sendable {
             defer { unsafe room.deallocate() }
             return unsafe Data(room.prefix(step.produced))
         }
-        // SAFETY: allocated above, and not empty.
+        // SAFETY: the memory was allocated above and is not empty.
         let start = unsafe room.baseAddress.unsafelyUnwrapped
         return unsafe Data(
             bytesNoCopy: start, count: step.produced,

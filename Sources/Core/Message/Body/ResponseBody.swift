@@ -187,7 +187,7 @@ public struct ResponseBody: Sendable {
         return prefix
     }
 
-    /// Reads the content before the reader: at most `maxBytes` and one chunk.
+    /// Reads the content in advance, at most `maxBytes` and one chunk.
     /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {

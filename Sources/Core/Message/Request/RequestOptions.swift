@@ -83,7 +83,7 @@ extension RequestOptions {
     ///
     /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only the
     /// end of the exchange and the limits of the sender end the request. The request is sent again
-    /// only if no part of it was sent.
+    /// only if no byte of the request was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

@@ -76,7 +76,8 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time to connect, without resolution and TLS; for a reused connection, the wait for it.
+    /// The time to connect, without resolution and TLS; for a reused connection, the wait in the
+    /// pool.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }

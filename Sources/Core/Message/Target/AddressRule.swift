@@ -13,7 +13,7 @@
 /// to connections through a proxy. A Unix socket has no address and is always refused.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
-    /// Whether the rule is ``publicAddresses``: two calls with that rule have the same rule.
+    /// Whether the rule is ``publicAddresses``; two calls with that rule have equal rules.
     public let allowsPublicAlone: Bool
 
     /// Allows only public addresses (``IPAddress/isPublic``).

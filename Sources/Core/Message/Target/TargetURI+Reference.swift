@@ -99,7 +99,7 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without `.` and `..` segments in the path (RFC 3986 §5.2.4), or nil without them.
+    /// The text without `.` and `..` segments in the path (RFC 3986 §5.2.4); nil if it has none.
     ///
     /// Foundation does not remove these segments from absolute URLs, and a transport may remove
     /// them. Cookies, signatures and caches could then use another path than the sent path. An
@@ -179,8 +179,8 @@ struct URIParts: Sendable {
         if place < bytes.count { fragment = (place + 1)..<bytes.count }
     }
 
-    // Reads the authority by RFC 3986 §3.2. The last `@` is the delimiter, and after it the last
-    // colon outside the brackets.
+    // Reads the authority by RFC 3986 §3.2. The delimiters are the last `@`, and the last colon
+    // after the `@` and outside the brackets.
     private mutating func readAuthority<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ range: Range<Int>
     ) where Bytes.Index == Int {

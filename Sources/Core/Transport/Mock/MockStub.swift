@@ -72,7 +72,7 @@ public struct MockStub: Sendable {
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// Returns a score: first, more matches count; second, fewer mismatches count.
+    /// Returns a score that prefers more matches and, with equal matches, fewer mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }
