@@ -105,7 +105,7 @@ extension Call {
     /// The media type of the content selects the decoder in the client's table.
     ///
     /// In a module whose declarations belong to the main actor by default, write `nonisolated`
-    /// before the type. The compiler refuses such a type without `nonisolated`, because the
+    /// before the type. Without `nonisolated`, the compiler refuses the type, because the
     /// conformance to `Decodable` belongs to the main actor.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.

@@ -6,7 +6,7 @@ import TurnpikeSupport
 extension Response {
     /// Converts the response into a value.
     ///
-    /// The limits and serializers are those of the call that returned the response; without a call,
+    /// The limits and serializers come from the call that returned the response; without a call,
     /// the defaults apply. Call this method only once, because the body can be read only once.
     /// - Parameter serializer: Converts the response.
     /// - Returns: The value.

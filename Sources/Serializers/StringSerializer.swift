@@ -5,10 +5,10 @@ public import TurnpikeSupport
 
 /// Decodes the content as text.
 ///
-/// The first known of these encodings applies: the caller's encoding, the encoding of a byte order
-/// mark, the `charset` parameter of `Content-Type`, and UTF-8. If bytes are not valid in the
-/// encoding, the serializer throws an error and does not replace the bytes. An unknown charset is
-/// also an error.
+/// The encoding is the first known encoding in this order: the caller's encoding, the encoding of a
+/// byte order mark, the `charset` parameter of `Content-Type`, and UTF-8. If bytes are not valid in
+/// the encoding, the serializer throws an error and does not replace the bytes. An unknown charset
+/// is also an error.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 

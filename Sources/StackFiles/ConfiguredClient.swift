@@ -11,11 +11,11 @@ public import TurnpikeCore
 /// try configured.reload(StackFile(contentsOf: url))  // a bad file throws, and changes nothing
 /// ```
 ///
-/// A reload builds the complete new stack, and only then uses the new stack for new calls. Running
-/// calls keep the old stack. The state of a gate (circuit breakers, budgets, cookie jars, caches)
-/// survives if the `id` of the gate, or its name and position, is unchanged. Each gate decides
-/// which settings identify the state of the gate (``Settings/reloadable(_:for:updating:_:)``). If a
-/// state survives, new rules for the state also apply to running calls.
+/// A reload builds the complete new stack before new calls use the new stack. Running calls keep
+/// the old stack. The state of a gate (circuit breakers, budgets, cookie jars, caches) survives if
+/// the `id` of the gate, or its name and position, is unchanged. Each gate decides which settings
+/// identify the state of the gate (``Settings/reloadable(_:for:updating:_:)``). If a state
+/// survives, new rules for the state also apply to running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile

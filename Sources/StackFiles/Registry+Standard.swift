@@ -93,7 +93,7 @@ extension ConfiguredClient {
 }
 
 extension Registry {
-    /// Returns the reference of stack files with these names, as Markdown.
+    /// Returns the reference of stack files with the names of this registry, as Markdown.
     ///
     /// The reference has each transport and gate, with the settings, their types and defaults, and
     /// an example. If a part has a ``PartDescription``, the reference also explains the part. To
@@ -109,8 +109,8 @@ extension Registry {
                 stacks: stackNames)
     }
 
-    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, for completion and
-    /// checks in editors.
+    /// Returns the JSON Schema (draft 2020-12) of stack files with the names of this registry, for
+    /// completion and checks in editors.
     ///
     /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
     /// First, each part has a complete description (``checkReference()``). Second, each factory

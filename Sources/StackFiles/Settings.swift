@@ -98,7 +98,7 @@ public final class Settings {
         report.add(.mistake, at: place(key), message())
     }
 
-    /// Records mistakes of other code, with the paths of these mistakes.
+    /// Records mistakes of other code, which have their own paths.
     public func adopt(_ issues: [ConfigurationIssue]) {
         report.add(issues)
     }

@@ -2,7 +2,7 @@
 
 /// The state of a gate for one key of a ``BoundedMap``.
 public protocol BoundedMapEntry {
-    /// Whether a running call depends on the entry, which must then not be dropped.
+    /// Whether a running call depends on the entry, which the map must keep in that case.
     var isInUse: Bool { get }
 }
 
@@ -10,8 +10,8 @@ public protocol BoundedMapEntry {
 ///
 /// If the map is full, the map drops the least recently used entry on which no call depends. If
 /// calls depend on all entries, the map grows. A larger map searches for unused entries only after
-/// each growth by a quarter, which keeps the cost per entry low. The number of entries is then at
-/// most the number of running calls plus a quarter.
+/// each growth by a quarter, which keeps the cost per entry low. The maximum number of entries is
+/// the number of running calls and a quarter.
 public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline struct Entry {
         @usableFromInline var value: Value

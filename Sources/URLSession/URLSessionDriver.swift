@@ -196,8 +196,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         #if canImport(FoundationNetworking)
         // Only Basic challenges arrive here, after the head and the body. No argument of the
         // completion handler returns a plain 401: the default hangs, and a rejection becomes a
-        // cancellation. For this reason, the exchange ends first, and its task is cancelled
-        // afterwards.
+        // cancellation. The exchange therefore ends before the cancellation of its task.
         exchange(task)?.didReceiveChallenge()
         #else
         let isHTTP =

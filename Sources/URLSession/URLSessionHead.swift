@@ -50,7 +50,7 @@ enum URLSessionHead {
     }
 
     // URLSession has joined the lines with a comma and a space. A line begins only at text that
-    // looks like another URL, because a URL may contain both characters too.
+    // looks like another URL, because a URL may also contain a comma and a space.
     private static func locations(_ value: String) -> [String] {
         var lines: [String] = []
         for part in value.components(separatedBy: ", ") {

@@ -48,6 +48,6 @@ public struct CancelReason: Sendable {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// For a time limit, a reason that also ends complete and broken bodies; otherwise this reason.
+    /// The same reason, except that a time limit also ends complete and broken bodies.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

@@ -52,9 +52,8 @@ public struct CallEvent: Sendable {
 
     /// The value of a key in the context of the call or attempt.
     ///
-    /// A gate stores such a value in the context (``Context/subscript(_:)``). A bridge to a logging
-    /// or tracing system can read the value even after the call has returned and the body has
-    /// ended.
+    /// A gate stores the value in the context (``Context/subscript(_:)``). A bridge to a logging or
+    /// tracing system can read the value even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     var passBegan: MonotonicInstant

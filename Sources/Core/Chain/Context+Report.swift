@@ -30,7 +30,7 @@ extension Context {
         call.stream?.tell(.counted(.counter(name, labels())), in: self)
     }
 
-    /// Reports the reason and the duration of a wait, which a trace then shows.
+    /// Reports the reason and the duration of a wait, for traces.
     ///
     /// ```swift
     /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }

@@ -261,7 +261,7 @@ public final class Context: Sendable {
     /// the readers of this call also read the new call.
     /// - Parameter isOneTime: Whether even the end of the client does not cancel the new call,
     ///   because the exchange cannot be repeated (such as a use of a refresh token). The creator
-    ///   must end such a call.
+    ///   must end a call with this property.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil
@@ -292,8 +292,8 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context that is cancelled together with this context: the outer context if both differ
-    /// only in the place, otherwise this context.
+    /// The context that is cancelled together with this context: this context, or the outer context
+    /// if this context differs only in its place.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }

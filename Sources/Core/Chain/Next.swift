@@ -49,8 +49,8 @@ public struct Next: Sendable {
         try await callAsFunction(request, context: context)
     }
 
-    // The method is inlined into the gate, and each plain interceptor then costs one asynchronous
-    // frame (measured by `scripts/bench call` with ten gates that do nothing).
+    // The method is inlined into the gate, because each plain interceptor must cost only one
+    // asynchronous frame (`scripts/bench call` with ten gates that do nothing).
 
     /// Runs the inner gates in a context that was created with ``Context/child(deadline:)``.
     @inlinable @inline(__always)

@@ -34,7 +34,7 @@ extension Context {
     /// call.
     /// - Parameters:
     ///   - outcome: The outcome.
-    ///   - reason: The text after "it was not tried again: ".
+    ///   - reason: The reason, which follows "it was not tried again: " in the message.
     public func willNotRetry(_ outcome: Outcome, because reason: String) {
         call.record.lastStop = RetryStop(outcome, reason)
     }

@@ -24,7 +24,7 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// Returns the stack for a call with these options.
+    /// Returns the stack of a call with request options.
     ///
     /// If no gate of the stack handles an option, the returned stack also contains the gate of the
     /// option (``RequestOptionKey/gate(for:)``). The returned stack does not contain the gates that

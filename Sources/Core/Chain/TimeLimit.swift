@@ -10,8 +10,8 @@ extension Next {
     /// ```
     ///
     /// When the limit ends, the caller gets the error at once. The limit cancels the context, which
-    /// ends sends, waits and bodies in the inner gates. If the inner gates run in a separate task,
-    /// the limit cancels this task too. Nothing is sent after the limit.
+    /// ends sends, waits and bodies in the inner gates. The limit also cancels the task of the
+    /// inner gates, if the inner gates run in a separate task. Nothing is sent after the limit.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.

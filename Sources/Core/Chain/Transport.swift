@@ -7,9 +7,9 @@
 /// effect only until the method returns. After the return, the exchange ends early if a task that
 /// reads the body is cancelled, if the body is released, or if the context is cancelled.
 ///
-/// ``Exchange`` implements these rules. The transport passes received data to the exchange, and
-/// stops if the exchange requires it. If the content is available at once, as in a file, the
-/// transport needs only a ``ResponseBodySource``.
+/// An ``Exchange`` follows the rules for the end of an exchange. The transport passes received data
+/// to the exchange, and stops if the exchange requires it. If the content is available at once, as
+/// in a file, the transport needs only a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }

@@ -51,7 +51,7 @@ extension Timeline {
 extension Context {
     /// Reports facts about an exchange that only the transport knows.
     ///
-    /// Report bytes when they are sent, because these reports update the progress of the call.
+    /// Report bytes when they are sent, because reports of bytes update the progress of the call.
     /// Report phase times before the transport returns the response head, one by one or all
     /// together. After another attempt has begun, reports of the earlier exchange are ignored.
     ///

@@ -57,8 +57,8 @@ public struct Call: Sendable {
         option(RetryableOption.self, isRetryable)
     }
 
-    /// Allows a response body of any duration; a deadline then ends with the response head, and the
-    /// idle limit of the client does not apply.
+    /// Allows a response body of any duration; a deadline ends with the response head, and the idle
+    /// limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
     /// Waits between two sends of a call, for example before the state of a job is requested again.
@@ -218,7 +218,7 @@ extension Call {
     /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
     /// The names are values of ``Gate/gateName``, in upper or lower case. If a call leaves out a
-    /// group, the call leaves out the gates of the group too. If no gate has the name, the call
+    /// group, the call also leaves out the gates of the group. If no gate has the name, the call
     /// fails with ``ClientError/Code/configuration``. The call fails with the same code if the
     /// facts of a gate state that the gate checks targets, upgrades the scheme, follows redirects,
     /// sets credentials, or limits content, decoding, the rate or concurrency.

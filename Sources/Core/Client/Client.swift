@@ -191,11 +191,12 @@ public final class Client: Sendable {
     /// calls fail with ``ClientError/Code/cancelled``. A running call that begins another exchange,
     /// such as a resumed download or a reconnecting event stream, fails with the same code.
     ///
-    /// The client then waits at most one second until the cancelled calls have ended, because the
-    /// gates must get these ends. A response that a caller holds but does not read does not end by
-    /// itself. The gates shut down one after the other, outermost first, without a time limit. The
-    /// shared state of the gates ends last (``replace(stack:transport:onShutdown:)``). If the task
-    /// is cancelled, only the grace period ends early.
+    /// After the cancellation, the client waits at most one second for the end of the cancelled
+    /// calls, because gates must get the ends of calls. A response that a caller holds but does not
+    /// read does not end by itself. The gates shut down one after the other, outermost first,
+    /// without a time limit. The shared state of the gates ends last
+    /// (``replace(stack:transport:onShutdown:)``). If the task is cancelled, only the grace period
+    /// ends early.
     /// - Parameters:
     ///   - grace: How long running calls may continue.
     ///   - error: The error with which the cancelled calls end.

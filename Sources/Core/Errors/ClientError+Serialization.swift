@@ -39,8 +39,8 @@ extension ClientError {
         }
     }
 
-    // Only these words of Foundation are used, because the texts of decoders may contain parts of
-    // the content.
+    // Only words of Foundation from this list are used, because the texts of decoders may contain
+    // parts of the content.
     private static func found(_ text: String) -> String? {
         let kinds = [
             ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),

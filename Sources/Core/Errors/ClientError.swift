@@ -124,7 +124,7 @@ public struct ClientError: Error, Sendable {
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
     /// A gate that sends again after an answer, for example after a redirect, throws this error.
-    /// The call then counts as sent, even if the later request was not sent.
+    /// With this error, the call counts as sent, even if the later request was not sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }

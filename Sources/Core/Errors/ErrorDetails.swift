@@ -35,10 +35,10 @@ public struct TransferState: Hashable, Sendable {
     /// Whether a kept-alive connection ended before the first byte of a response.
     ///
     /// In most cases, the server has closed the idle connection just before the request. But the
-    /// server may also have read and performed the request. A transport therefore never sends such
-    /// a request again. If the request is repeatable (``Request/isRepeatable``), the client sends
-    /// the request again. A retry gate counts this send as an attempt. Without a retry gate, the
-    /// client sends once more.
+    /// server may also have read and performed the request. A transport therefore never repeats a
+    /// request after a lost connection. If the request is repeatable (``Request/isRepeatable``),
+    /// the client sends the request again. A retry gate counts this send as an attempt. Without a
+    /// retry gate, the client sends once more.
     public let lostReusedConnection: Bool
 
     /// Creates a state.

@@ -27,8 +27,8 @@ public final class GateFigures: Sendable {
     ///   - meter: Receives the figures; if nil, the figures are not reported.
     ///   - help: A help text for the name of each figure: one sentence about the counted events,
     ///     with the unit (``GateMeter/describe(_:as:)``).
-    ///   - counters: Counters that are reported as zero before the first event. An alert then
-    ///     recognizes the first event as a change.
+    ///   - counters: Counters that are reported as zero before the first event. With a zero at the
+    ///     start, an alert recognizes the first event as a change.
     public init(
         _ meter: (any GateMeter)?, help: [String: String] = [:], counters: [GateFigure] = []
     ) {

@@ -2,10 +2,10 @@
 
 /// Receives the figures of gates and transports, such as a breaker's state or a queue's length.
 ///
-/// A gate with such a figure has a meter in its initializer, and describes the figures to the
-/// meter. `MetricsStore` is a meter. The methods run at the time of the event, must not block, and
-/// must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`). The values
-/// of labels come from a bounded set: states, reasons and origins, but never paths.
+/// A gate with figures has a meter in its initializer, and describes the figures to the meter.
+/// `MetricsStore` is a meter. The methods run at the time of the event, must not block, and must
+/// not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`). The values of
+/// labels come from a bounded set: states, reasons and origins, but never paths.
 ///
 /// Gauges are reported as changes (OpenTelemetry's up-down counters). The gauges of gates that
 /// share a meter therefore add up: all running calls, all entries of caches, the number of circuits

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// The secrets of messages, which must be hidden in error texts that repeat these secrets.
+/// The secrets of messages, which must be hidden in error texts.
 struct CarriedSecrets {
     private(set) var index: SecretIndex
 

@@ -54,7 +54,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
     }
 
     // Foundation's errors print everything, including URLs, and decoding errors print the values in
-    // the content. Only the messages of these errors are used.
+    // the content. For errors of both types, only the code or the reason is used.
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {

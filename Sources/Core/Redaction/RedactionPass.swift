@@ -71,7 +71,7 @@ public final class RedactionPass {
         found.append((Array(value), reach))
     }
 
-    // Short values and words occur everywhere, and hiding these values would make a recording
+    // Short values and words occur everywhere, and a recording without these values would be
     // useless.
     private static func reach(
         of value: some Collection<UInt8>, isNamed: Bool
@@ -125,7 +125,7 @@ public final class RedactionPass {
 
     /// Returns a value of content without secrets, or nil if the value has no secrets.
     ///
-    /// The search finds URLs, credentials and assignments, including escaped ones. JSON in the
+    /// The search finds URLs, credentials and assignments, with or without escapes. JSON in the
     /// value is parsed, and so is base64 of JSON.
     /// - Parameters:
     ///   - text: The value without the escapes of the content.

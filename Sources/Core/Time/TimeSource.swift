@@ -6,8 +6,8 @@ public import TurnpikeSupport
 
 /// The source of all times in calls: deadlines, back-off, expiry and measurements.
 ///
-/// A client has one time source, and gates access it with ``Context/timeSource``. A test can
-/// replace the time source, and then never sleeps.
+/// A client has one time source, and gates access it with ``Context/timeSource``. A test with its
+/// own time source never sleeps.
 public protocol TimeSource: Sendable {
     /// The current time on a clock that never goes back.
     var now: MonotonicInstant { get }

@@ -2,7 +2,7 @@
 
 public import TurnpikeSupport
 
-/// The unread chunks in order, in memory up to the limit of ``Flow``, and then in a file.
+/// The unread chunks in order; chunks beyond the memory limit of ``Flow`` are in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []

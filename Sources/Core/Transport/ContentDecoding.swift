@@ -143,7 +143,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
 
     func next() async throws -> Data? {
         while true {
-            // The last decoder with output is used first, because little is then buffered.
+            // The last decoder with output is used first, which keeps the buffered output small.
             if let index = decoders.lastIndex(where: \.isPending) {
                 let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }

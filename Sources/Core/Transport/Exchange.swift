@@ -306,8 +306,8 @@ extension Exchange {
 
 /// A head that has arrived and that the reader parses later.
 ///
-/// The thread that uses the head then also allocates the memory of the head. Both threads must wait
-/// if one thread allocates memory and another thread frees that memory.
+/// The thread that uses the head also allocates the memory of the head. Both threads must wait if
+/// one thread allocates memory and another thread frees that memory.
 public protocol LazyResponseHead: AnyObject, Sendable {
     /// Parses the head, and is called at most once.
     /// - Throws: The fault of the head.

@@ -129,8 +129,8 @@ struct WorstCase: Equatable {
         case .redirects(let hops): worst.redirect(Self.count(hops))
         case .replays(let times): worst.replay(Self.count(times))
 
-        // A call may first wait for the whole exchange of another call, whose content is then too
-        // long to be shared. After this wait, the call sends its own request. The exchange of the
+        // A call may first wait for the whole exchange of another call, and may be unable to share
+        // a long content. After this wait, the call sends its own request. The exchange of the
         // other call passes through the same gates, with a separate limit of sends.
         case .answers(.shared):
             let other = whole.inOneCall

@@ -9,7 +9,7 @@ public struct StackBounds: Sendable, Hashable {
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound each limit.
         case full
-        /// Only the limits; for more than 100 gates, bounds have no places.
+        /// Only the limits; for more than 100 gates, ``StackBound/places`` is empty.
         case limits
         /// No bounds; for more than 1,000 gates, all limits are unknown.
         case nothing
@@ -57,9 +57,8 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     public let limit: Limit
     /// The places of the gates whose removal would change the limit, outermost first.
     ///
-    /// If the limit is unbounded or unknown, these gates are the cause. The list is empty if no
-    /// gate bounds the amount, and for a stack of more than 100 gates
-    /// (`StackBounds.Extent.limits`).
+    /// If the limit is unbounded or unknown, the gates are the cause. The list is empty if no gate
+    /// bounds the amount, and for a stack of more than 100 gates (`StackBounds.Extent.limits`).
     public let places: [String]
     /// The limit of the framework that bounds the amount (`12 sends, redirects apart`), or nil.
     public let framework: String?

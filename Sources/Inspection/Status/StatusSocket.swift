@@ -55,8 +55,7 @@ public final class StatusSocket: Sendable {
             try folder.remove(name)
             isBound = unsafe server.call(bind)
         }
-        // The mode is set before the socket listens, because then nobody can connect with another
-        // mode.
+        // The mode is set before the socket listens, because nobody may connect with another mode.
         guard isBound, unsafe chmod(path, 0o600) == 0, listen(server.descriptor, 8) == 0,
             let status = try folder.status(of: name)
         else { throw FileFault("open the socket \(path)") }
@@ -157,7 +156,7 @@ final class UnixSocket: Sendable {
         _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
         Self.set(SO_SNDTIMEO, of: peer, to: patience)
         var rest = content()[...]
-        // The loop is bounded, because a peer that reads very slowly must be disconnected too.
+        // The loop is bounded, because the server must disconnect a peer that reads very slowly.
         for _ in 0..<64 where !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in
                 unsafe send(peer, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))

@@ -10,8 +10,8 @@ extension [Trace] {
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
     /// HTTP. All other spans are `INTERNAL`. If the requests of a call have a `traceparent`, the
-    /// spans belong to the trace in this field. An exchange then gets the identifier in this field,
-    /// and the spans of the servers are inside the exchange (W3C Trace Context). Without a
+    /// spans belong to the trace in this field. In this case, an exchange gets the identifier in
+    /// the field, and the spans of servers are inside the exchange (W3C Trace Context). Without a
     /// `traceparent`, the identifiers are derived from the identifier of the call, and are
     /// therefore equal in each export.
     ///

@@ -98,7 +98,8 @@ private struct TracePicture {
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }
-        // A bar of less than a pixel is not drawn. For such a bar, only the figure is shown.
+        // A bar of less than a pixel is not drawn. For a bar of less than a pixel, only the figure
+        // is shown.
         let least = span.kind == .wait ? .zero : tree.end / barWidth * 1.5
         lines += row.own.filter { $0.upperBound - $0.lowerBound >= least }.map {
             bar($0, top, 12, kind)

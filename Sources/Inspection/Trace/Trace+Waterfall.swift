@@ -10,8 +10,9 @@ extension Trace {
     /// bar.
     ///
     /// In a bar, `█` is the span's own time or an exchange, `░` is a wait, and `─` is the time of
-    /// inner spans. The errors follow below these lines. A narrow terminal shows no own times. A
-    /// very narrow terminal shows no outcomes either. Control characters in names are escaped.
+    /// inner spans. The errors follow below the lines of the spans. A narrow terminal shows no own
+    /// times. A very narrow terminal shows no outcomes either. Control characters in names are
+    /// escaped.
     ///
     /// ```
     /// GET /users/1                200   312 ms    40 µs  ───────────────────────

@@ -59,9 +59,10 @@ public struct TraceExchange: Sendable, Hashable {
     }
 }
 
-/// Consecutive chunks of a response content.
+/// Consecutive chunks of response content.
 ///
-/// An exchange has a bounded number of these values. If there are too many, the oldest are merged.
+/// The number of groups of chunks in an exchange is bounded. If there are too many groups, the
+/// oldest groups are merged.
 public struct TraceChunks: Sendable, Hashable {
     /// The time from the start of the call to the first chunk.
     public var start: Duration { .nanoseconds(startNanoseconds) }

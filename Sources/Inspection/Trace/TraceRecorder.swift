@@ -50,7 +50,7 @@ final class TraceRecorder: CallReader {
 
     /// Also records for a traced `Call`, from the start of the call.
     ///
-    /// The trace then hides everything that one of the two redactions hides.
+    /// After this call, the trace hides everything that one of the two redactions hides.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction

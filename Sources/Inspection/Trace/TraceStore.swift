@@ -33,7 +33,7 @@ public final class TraceStore: CallReader {
         weak var recorder: TraceRecorder?
     }
 
-    /// The share (0 to 1) of the calls without a failure that were fast and are stored anyway.
+    /// The stored share, 0 to 1, of the calls that neither failed nor were slow.
     public let sampling: Double
     /// The duration above which a call is stored as slow, or nil for no such rule.
     public let slowerThan: Duration?
@@ -46,10 +46,10 @@ public final class TraceStore: CallReader {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - sampling: The share (0 to 1) of the calls without a failure that were fast and are
-    ///     stored anyway. The random share of the call decides
-    ///     (``/TurnpikeCore/CallRandom/share``), as in the sampling of logs. A call that is logged
-    ///     with the share 0.1 is therefore also traced with the share 0.1.
+    ///   - sampling: The stored share, 0 to 1, of the calls that neither failed nor were slow. The
+    ///     random share of the call decides (``/TurnpikeCore/CallRandom/share``), as in the
+    ///     sampling of logs. A call that is logged with the share 0.1 is therefore also traced with
+    ///     the share 0.1.
     ///   - slowerThan: The duration, including the body, above which a call is stored; nil for no
     ///     such rule.
     ///   - maxCalls: The maximum number of stored calls, at least 1.

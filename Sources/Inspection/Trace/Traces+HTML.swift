@@ -96,7 +96,7 @@ enum TracePage {
     /// JSON for a script element, of which no part ends the element or begins another element
     /// (HTML, "Restrictions for contents of script elements").
     private static func embedded(_ data: JSONValue) -> String {
-        // JSON contains these characters only inside strings.
+        // The replaced characters occur only inside JSON strings.
         data.description.replacing("<", with: "\\u003c").replacing(">", with: "\\u003e")
             .replacing("&", with: "\\u0026").replacing("\u{2028}", with: "\\u2028")
             .replacing("\u{2029}", with: "\\u2029")

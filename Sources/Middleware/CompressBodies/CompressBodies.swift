@@ -65,8 +65,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
         facts.passedOver = obstacle(to: request)
         // Zstandard needs this much memory at level 9. The memory of zlib is negligible.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
-        // The compressed size exceeds incompressible content by at most this size; see zlib's
-        // deflateBound() and ZSTD_compressBound().
+        // For incompressible content, the compressed size is larger by at most this number of
+        // bytes; see zlib's deflateBound() and ZSTD_compressBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             let extra = count / (coding == .zstd ? 256 : 1000) + 1024
             facts.effects.append(.holdsMemory(atMost: count + extra + own))

@@ -7,8 +7,8 @@ public import TurnpikeSupport
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
 /// A jar has bounds: 4096 bytes for the name and value of a cookie, 180 cookies for a domain, and
-/// 3,000 cookies in total. If a bound is reached, the jar first removes expired cookies, then the
-/// cookies that were sent least recently. Within a domain, the jar removes cookies without `Secure`
+/// 3,000 cookies in total. If a bound is reached, the jar removes expired cookies first, and the
+/// least recently sent cookies next. Within a domain, the jar removes cookies without `Secure`
 /// before others. One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. The jar replaces the whole file one second after a change, and on
@@ -18,9 +18,9 @@ public import TurnpikeSupport
 ///
 /// The path may be a link: the jar replaces the target of the link. This user or the superuser must
 /// own the file, the link and the folder, and no other user may have write access. The jar accepts
-/// a folder such as `/tmp`, where users cannot change the files of other users. If one of these
-/// conditions does not hold, the initializer throws an error. If a condition fails later, the
-/// cookies stay in memory, and the log of a call states the reason.
+/// a folder such as `/tmp`, where users cannot change the files of other users. If a condition does
+/// not hold, the initializer throws an error. If a condition fails later, the cookies stay in
+/// memory, and the log of a call states the reason.
 ///
 /// Clients of one process should share a jar, because two jars with one file overwrite each other's
 /// cookies. Clients whose stack files name the same file share one jar.
@@ -68,7 +68,7 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
-            // The list may have more entries than when these cookies were set.
+            // The list may have grown after the cookies were set.
             if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }

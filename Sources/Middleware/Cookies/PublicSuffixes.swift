@@ -5,7 +5,7 @@ public import TurnpikeSupport
 
 /// Domains in which anyone can register names, such as `com` and `co.uk`.
 ///
-/// No cookie may be set for such a domain.
+/// No cookie may be set for a public suffix.
 ///
 /// ``standard`` is an empty list, which cannot distinguish `github.io` from `example.com`. With
 /// this list, the jar ignores the `Domain` of a cookie, and sends the cookie only to the host that
@@ -85,9 +85,9 @@ public struct PublicSuffixes: Sendable {
         registrable(Self.encoded(host[...]))
     }
 
-    // Returns the hosts that get a cookie for a domain, or nil if the host may not set such a
-    // cookie. With a list, the host's registrable domain and all names below it may get cookies. A
-    // domain above the registrable domain gets no cookies, even if that domain is not a suffix. For
+    // Returns the hosts that get a cookie for a domain, or nil if the host may not set the cookie.
+    // With a list, the host's registrable domain and all names below it may get cookies. A domain
+    // above the registrable domain gets no cookies, even if that domain is not a suffix. For
     // example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
@@ -100,7 +100,7 @@ public struct PublicSuffixes: Sendable {
     }
 
     // Returns the highest domain whose cookies a host may get. If the list is empty, the result is
-    // empty, because no host then gets cookies of another host.
+    // empty, because no host gets cookies of another host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
     // Whether two hosts belong to the same site. Two hosts belong to the same site if they are

@@ -22,7 +22,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// When the limit ends, the caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded``
-/// immediately. The transport then closes the exchange, and sends nothing more.
+/// immediately. After the limit, the transport closes the exchange, and sends nothing more.
 /// ``TurnpikeCore/Call/deadline(_:)`` sets another limit for one call.
 /// ``TurnpikeCore/Call/deadline(until:)`` sets the instant when the client of a server stops
 /// waiting (`DeadlineField`). `PropagateDeadline` tells the next server how much time is left.

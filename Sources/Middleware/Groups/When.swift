@@ -13,7 +13,7 @@ public import TurnpikeCore
 ///
 /// The condition gets the request with the changes of the outer gates. The condition runs for each
 /// hop inside a redirect gate, and for each attempt inside a retry gate. The condition must not
-/// block. If the condition returns false, the request skips these gates.
+/// block. If the condition returns false, the request skips the gates of the group.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Uses TLS for hosts that require it (HTTP Strict Transport Security, RFC 6797).
 ///
-/// The gate changes an http URL of such a host to https before anything is sent. The gate changes
+/// The gate changes an http URL of a known host to https before anything is sent. The gate changes
 /// port 80 to 443, and does not change other ports. The gate learns hosts from the field
 /// `Strict-Transport-Security` of responses over TLS.
 ///
 /// Place this gate inside ``Redirect``, because each hop may need the upgrade. Place this gate
 /// outside ``Cookies``, credentials and a ``URLPolicy`` that allows only https. If a redirect leads
-/// from https to http at such a host, the gate changes the target to https.
+/// from https to http at a known host, the gate changes the target to https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore
 

@@ -127,7 +127,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth of the hosts that expires first: one sort then serves many insertions.
+    // Removes the tenth of the hosts that expires first, because one sort can serve many
+    // insertions.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

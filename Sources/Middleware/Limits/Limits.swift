@@ -7,9 +7,9 @@ import TurnpikeSupport
 /// Limits how many bytes of a response the client stores or reads.
 ///
 /// The limits apply after decoding. Place this gate inside the gates that follow redirects or drain
-/// responses, because the limits must also apply to those responses. If a response exceeds a limit,
-/// the call fails with ``/TurnpikeCore/ClientError/Code/tooLarge``.
-/// ``TurnpikeCore/Call/limits(_:)`` sets other limits for one call.
+/// responses, because the limits must apply to all responses. If a response exceeds a limit, the
+/// call fails with ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
+/// sets other limits for one call.
 public struct Limits: PhasedInterceptor {
     private let bounds: Bounds
 
@@ -26,10 +26,10 @@ public struct Limits: PhasedInterceptor {
         public var headerCount: Int
         /// The maximum factor by which decoding may enlarge the content.
         ///
-        /// Decoded content of 1 MiB is always allowed. If the transport counts bytes before
-        /// decoding (libcurl), the factor applies to the bytes received so far. If the transport
-        /// does not count these bytes (URLSession), the factor applies to the whole content whose
-        /// size the server declares. The factor does not apply to event streams, because a
+        /// Decoded content of 1 MiB is always allowed. If the transport counts the encoded bytes
+        /// (libcurl), the factor applies to the bytes received so far. If the transport does not
+        /// count the encoded bytes (URLSession), the factor applies to the whole content, if the
+        /// server declares its size. The factor does not apply to event streams, because a
         /// repetitive stream may have a high factor over days; ``line`` limits each event.
         public var ratio: Int
         /// The maximum number of content codings that are applied one after another.

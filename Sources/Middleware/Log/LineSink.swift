@@ -176,8 +176,8 @@ public protocol LogSink: Sendable {
     /// Returns when all lines queued so far are written.
     ///
     /// A client calls this method when the client is shut down. If the process exits without a
-    /// shutdown, the client does not call this method. A sink with a queue must then write the
-    /// lines itself, as ``LineSink`` does with `atexit`.
+    /// shutdown of the client, the client does not call this method. A sink with a queue must write
+    /// the lines at the exit of the process, as ``LineSink`` does with `atexit`.
     func flush() async
 }
 

@@ -23,7 +23,7 @@ extension Request {
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
         let summary = RequestSummary(self, redaction: redaction)
-        // With these options, curl does not expand brackets in the URL, and does not remove dot
+        // With the options, curl does not expand brackets in the URL, and does not remove dot
         // segments of the path.
         var words = ["curl", "--globoff", "--path-as-is"]
         if method == .head {
@@ -57,8 +57,8 @@ private struct CurlContent {
 
     init(_ request: Request, redaction: Redaction, maxBytes: Int) {
         if request.body.isEmpty {
-            // Requests with these methods have a length field, even if the content is empty (RFC
-            // 9110 §8.6).
+            // Requests with POST, PUT or PATCH have a length field, even if the content is empty
+            // (RFC 9110 §8.6).
             let isAnnounced = [.post, .put, .patch].contains(request.method)
             options = isAnnounced ? ["--data-raw", "''"] : []
             return

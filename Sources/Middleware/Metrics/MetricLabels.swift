@@ -38,8 +38,8 @@ public struct MetricLabels: Sendable, Hashable {
 
     /// Creates the labels of a measurement, for a custom recorder.
     ///
-    /// Such a recorder must itself limit the number of servers (``amongOtherServers``) and the
-    /// number of series (``overflow``).
+    /// A custom recorder must limit the number of servers (``amongOtherServers``) and the number of
+    /// series (``overflow``).
     public init(_ measurement: CallMeasurement) {
         self.init(
             measurement,
@@ -132,7 +132,7 @@ struct PrometheusNames {
     }
 
     // Returns a unique name in Prometheus that ends in `suffix`. Prometheus adds the endings to the
-    // name, and the resulting names are therefore reserved too.
+    // name, and the names with endings are therefore reserved too.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {

@@ -50,7 +50,7 @@ extension MetricsStore {
     }
 
     // The names of the store's own measurements, including the suffixes of histograms. A figure of
-    // a gate never gets such a name.
+    // a gate never gets one of the store's own names.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(
@@ -125,7 +125,7 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// Prometheus adds these endings to the name of a histogram.
+    /// The endings that Prometheus adds to the name of a histogram.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
     /// Returns the Prometheus name of a figure: a counter ends in `_total`, and a histogram ends in

@@ -216,13 +216,13 @@ public struct Histogram: Sendable, Hashable {
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// OpenTelemetry prescribes these bounds for `http.client.request.duration`, in seconds.
+    /// The bounds that OpenTelemetry prescribes for `http.client.request.duration`, in seconds.
     static let durationBounds = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    // Bounds in seconds for durations that gates and transports record; .NET prescribes these
-    // bounds for `http.client.connection.duration`.
+    // Bounds in seconds for the durations that gates and transports record; .NET prescribes the
+    // same bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]

@@ -18,7 +18,7 @@ public import TurnpikeCore
 /// - User information in a `Location` is ignored. A response with several different `Location`
 ///   fields is refused.
 ///
-/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, because these
+/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, because such
 /// gates must see each hop. A ``Deadline`` outside this gate covers all hops. If the gate refuses a
 /// redirect, the call fails with ``/TurnpikeCore/ClientError/Code/redirect``, and the error
 /// contains the head of the response.

@@ -130,8 +130,8 @@ public enum RedirectDecision: Sendable {
     case follow
     /// Sends another request in place of the proposed one.
     ///
-    /// The rules on schemes, downgrades and loops apply to that request too. The caller is
-    /// responsible for the header fields of that request.
+    /// The rules on schemes, downgrades and loops also apply to the other request. The caller is
+    /// responsible for the header fields of the other request.
     case send(Request)
     /// Does not follow the redirect, and returns the redirecting response.
     case answer
@@ -157,8 +157,8 @@ public struct RedirectProposal: Sendable {
 /// Reports of inner gates to a ``Redirect`` about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        // The number of redirecting responses that changed a cookie jar. After such a change, the
-        // same URL may return another response.
+        // The number of redirecting responses that changed a cookie jar. After a change of the jar,
+        // the same URL may return another response.
         var jarChanges = 0
         /// Changes the URL of a request to https if the host requires TLS.
         var upgrade: (@Sendable (Request) -> Request)?
@@ -171,7 +171,7 @@ struct RedirectHints: ContextKey {
 ///
 /// ``Redirect`` sets this option on a request that follows a redirect. Inner gates use the option
 /// to check which servers have redirected the call. Code that requests the URL of a `Location`
-/// field sets the option too, and ``Redirect`` then adds the origins of further hops.
+/// field sets the option too; ``Redirect`` adds the origins of further hops.
 public enum RedirectTrail: RequestOptionKey {
     /// The origins of the earlier hops.
     public typealias Value = [Origin]
@@ -179,8 +179,8 @@ public enum RedirectTrail: RequestOptionKey {
 
 /// Whether the content of a request holds secrets that no other origin may get.
 ///
-/// The gate refuses to redirect such a request if the redirect leads to another origin or would
-/// drop the content.
+/// The gate refuses a redirect of a request with this option if the redirect leads to another
+/// origin or would drop the content.
 public enum OriginBoundOption: RequestOptionKey {
     /// True if the content holds such secrets.
     public typealias Value = Bool

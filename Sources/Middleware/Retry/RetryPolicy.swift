@@ -65,8 +65,8 @@ public struct RetryPolicy: Sendable {
     /// ```
     ///
     /// To add a condition for both policies, call ``deciding(_:)`` on the result. The result has
-    /// the properties of this policy, such as ``methods``. If you change these properties, the
-    /// rules of the other policy do not change.
+    /// the properties of this policy, such as ``methods``. If you change a property of the result,
+    /// the rules of the other policy do not change.
     /// - Parameter other: The other policy.
     /// - Returns: The combined policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {

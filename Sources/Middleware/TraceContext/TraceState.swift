@@ -21,7 +21,7 @@ enum TraceState {
         return shortened(members).joined(separator: ",")
     }
 
-    // Removes members longer than 128 bytes first, then the last members (§3.3.1.5).
+    // Removes members longer than 128 bytes first, and the last members next (§3.3.1.5).
     private static func shortened(_ members: [Substring]) -> [Substring] {
         var members = members
         func size() -> Int { members.reduce(members.count - 1) { $0 + $1.utf8.count } }

@@ -6,11 +6,11 @@ import TurnpikeSupport
 /// Restricts the URLs of requests, by scheme, by host and by private address.
 ///
 /// Use this gate in services that fetch URLs from others (webhooks, previews, imports). The gate
-/// prevents server-side request forgery, in which such a URL leads to a server inside a private
-/// network. Place the gate inside ``Redirect``, because the gate must check each hop. Place the
-/// gate as close to the transport as possible, because outer gates may change the URL. If a URL is
-/// forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is
-/// sent.
+/// prevents server-side request forgery, in which a URL from others leads to a server inside a
+/// private network. Place the gate inside ``Redirect``, because the gate must check each hop. Place
+/// the gate as close to the transport as possible, because outer gates may change the URL. If a URL
+/// is forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything
+/// is sent.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -60,8 +60,8 @@ public struct URLPolicy: RequestAdapter {
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The allowed schemes, in lower case.
-    ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` applies to the
-    ///     allowed hosts too.
+    ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` also applies to the
+    ///     allowed hosts.
     ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains them.
     ///   - denyPrivate: When the gate refuses addresses that are not public.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a

@@ -17,7 +17,7 @@ public struct Validate: ResponseValidator {
         ///
         /// The most specific range that contains the type decides.
         case accept
-        /// The types in these ranges; none if there are no ranges.
+        /// The types in the ranges, or no type if there are no ranges.
         case ranges([MediaType])
         /// Any type, or no type.
         case any

@@ -13,11 +13,11 @@ public import TurnpikeSupport
 /// ```
 ///
 /// The form needs little memory, because files are read during the send. If the length of each part
-/// is known, the length of the form is known too. If a part is a one-shot stream, the form can be
-/// sent only once.
+/// is known, the length of the form is known. If a part is a one-shot stream, the form can be sent
+/// only once.
 ///
 /// Names and file names have the escapes of browsers (WHATWG HTML §4.10.21.8): `"`, CR and LF
-/// become `%22`, `%0D` and `%0A`. Other control characters have percent escapes too. Text beyond
+/// become `%22`, `%0D` and `%0A`. Other control characters also have percent escapes. Text beyond
 /// ASCII is sent as UTF-8. If a part is invalid, the call fails before anything is sent.
 public struct MultipartFormData: Sendable {
     /// The delimiter between the parts.

@@ -74,7 +74,7 @@ extension HTTPHeaders {
 private struct LinkReader {
     private let bytes: [UInt8]
     private var position = 0
-    // Repetitions of these parameters are ignored (§3.3 and §3.4.1).
+    // Repetitions of the parameters in this list are ignored (§3.3 and §3.4.1).
     private static let once: Set<String> = ["rel", "anchor", "media", "title", "title*", "type"]
 
     init(_ line: String) { bytes = Array(line.utf8) }

@@ -45,8 +45,7 @@ extension Call {
     /// is read in advance. If a line is longer than the limit, the iterator throws
     /// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, the iterator throws
     /// ``/TurnpikeCore/ClientError/Code/serialization``. Both errors contain the line number. If a
-    /// body breaks off, the iterator returns the complete lines, and throws the error after these
-    /// lines.
+    /// body breaks off, the iterator returns the complete lines before the error.
     /// - Returns: A sequence of lines. The release of an iterator cancels the transfer.
     public func lines() -> some AsyncSequence<String, any Error> & Sendable {
         Lines(StreamSource(self))

@@ -93,8 +93,8 @@ extension Settings {
         listedOrigins() ?? reloadable("scope", for: true) { CredentialOrigins.sharedOwn() }
     }
 
-    // Returns the origins that receive fields with secrets. The result is nil without the setting;
-    // then only the origin where a call begins receives fields with secrets.
+    // Returns the origins that receive fields with secrets. Without the setting, the result is nil,
+    // and only the origin where a call begins receives fields with secrets.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : listedOrigins() ?? .own
     }

@@ -89,7 +89,8 @@
             if isBetween {
                 guard unsafe source.position < input.count else { break }
                 // The library still supports frames of the first versions, which have no limit on
-                // windows. The magic numbers of all other frames begin with these bytes.
+                // windows. The magic numbers of all other frames begin with 0x28, or with a byte
+                // from 0x50 to 0x5F.
                 let first = unsafe input[source.position]
                 guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
                 hasBegun = true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.
+/// Computes SHA-256 (FIPS 180-4) of bytes, also in portions, of files, and of request bodies.
 ///
 /// ```swift
 /// var hash = SHA256()
@@ -196,9 +196,9 @@ extension SHA256 {
 /// }
 /// ```
 ///
-/// To include the content, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``). The
-/// gate is then a `RequestAdapter`, because reading a file or a stream may suspend. Foundation on
-/// Linux has no HMAC.
+/// To include the content, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``). A
+/// gate that signs the content is a `RequestAdapter`, because reading a file or a stream may
+/// suspend. Foundation on Linux has no HMAC.
 public enum HMACSHA256 {
     /// Returns the authentication code of a message.
     /// - Parameters:

@@ -16,7 +16,7 @@ public enum Charset {
         case "utf-16": self = .foundation(.utf16BigEndian)
         case "utf-32": self = .foundation(.utf32BigEndian)
         case "iso-8859-1": self = .foundation(.isoLatin1)
-        // UTF-7 is refused, because UTF-7 can hide markup; the WHATWG standard forbids it too.
+        // UTF-7 is refused because it can hide markup, as in the WHATWG standard.
         case "utf-7": return nil
         default:
             if Self.iconvNames.contains(name), Self.libraryKnows(name) {
@@ -117,7 +117,7 @@ extension Charset {
     ///
     /// The aliases are labels of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
     /// of the IANA registry. As in the WHATWG standard, `gb2312` and `euc-kr` mean the larger
-    /// encodings that servers send with these names.
+    /// encodings that servers send under the two names.
     static func name(of label: String) -> String {
         if let name = names[label] { return name }
         for prefix in ["iso8859-", "iso_8859-", "iso8859"] {

@@ -84,7 +84,7 @@ public enum Grammar {
                 unsafe UnsafeRawBufferPointer(left).isSame(as: UnsafeRawBufferPointer(right))
             }
         }
-        // A string from Objective-C may not be contiguous.
+        // The bytes of a string from Objective-C may be in several pieces.
         return (isSame ?? nil) ?? left.elementsEqual(right)
     }
 
@@ -229,7 +229,7 @@ extension String {
     // Calls a closure with the bytes, without the copy of the text that `withUTF8` makes.
     fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
         if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
-        // A string from Objective-C may not be contiguous.
+        // The bytes of a string from Objective-C may be in several pieces.
         var text = self
         return text.withUTF8(body)
     }

@@ -18,7 +18,7 @@ public protocol RequestLogger: Gate {
     /// The framework calls this method when a request reaches the gate, in the task of the caller
     /// and before the first event. Later events may arrive in other tasks, which read or release
     /// the body. If a logger needs task-local values of the caller, the logger returns a new logger
-    /// that holds these values.
+    /// with the values.
     func loggerForPass() -> (any RequestLogger)?
 }
 

@@ -17,8 +17,8 @@ public protocol RequestRetrier: Gate {
 
     /// How many bytes of a successful response's content the framework reads before the decision.
     ///
-    /// If the content breaks off within these bytes, the attempt counts as failed. The default is
-    /// 0: the retrier decides at the head.
+    /// If the content breaks off within this number of bytes, the attempt counts as failed. The
+    /// default is 0: the retrier decides at the head.
     ///
     /// The framework calls this method at the head of a successful response if the content is
     /// incomplete and the caller gets a value of the whole content (``Context/collectedBytes``). If

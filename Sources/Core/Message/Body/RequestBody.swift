@@ -84,7 +84,8 @@ public struct RequestBody: Sendable {
     ///     is sent only once, and a retry or a redirect of the request stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
     ///     without ``TransportCapabilities/liveUpload`` first collects the bytes in a file. If
-    ///     true, such a transport refuses the call with ``ClientError/Code/unsupported``.
+    ///     true, a transport without this capability refuses the call with
+    ///     ``ClientError/Code/unsupported``.
     ///   - type: The media type, if the request names no type.
     ///   - make: Creates the sequence for each send. One task iterates the sequence. The sequence
     ///     is released when the exchange ends for any reason.

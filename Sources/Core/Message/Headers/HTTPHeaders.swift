@@ -99,8 +99,8 @@ public struct HTTPHeaders: Sendable {
     /// Appends a field line that a peer sent.
     ///
     /// If the name is not a token, or the value contains CR, LF or NUL, the line becomes a
-    /// ``defect``. Other control characters are allowed in a received line (RFC 9110 §5.5). A
-    /// request with such a character is rejected.
+    /// ``defect``. Other control characters are allowed in a received line (RFC 9110 §5.5), but not
+    /// in a request.
     public mutating func appendReceived(_ name: Name, _ value: String) {
         if Self.fault(name, value) != nil {
             let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }

@@ -24,7 +24,7 @@ public struct JSONObject: Sendable {
         static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.text, right.text) }
 
         // The hash uses the bytes. With string hashes, all canonically equivalent spellings of a
-        // name would have the same hash, and a peer could send a million of these spellings.
+        // name would have the same hash, and a peer could send a million spellings.
         func hash(into hasher: inout Hasher) {
             var text = text
             text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }

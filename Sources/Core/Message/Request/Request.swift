@@ -119,8 +119,8 @@ public struct Request: Sendable {
 
     /// Whether the request is about the whole server, with `*` as the target on the wire.
     ///
-    /// Such a request is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC
-    /// 9112 §3.2.4). ``TargetConvertible/server`` is such a URL.
+    /// An OPTIONS request for a URL without path and query is about the whole server (RFC 9110
+    /// §9.3.7, RFC 9112 §3.2.4). The URL of ``TargetConvertible/server`` has no path and no query.
     public var asksServer: Bool {
         method == .options && parts.uri.isOriginAlone
     }

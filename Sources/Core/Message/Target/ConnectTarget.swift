@@ -4,10 +4,10 @@ import TurnpikeSupport
 
 /// The address to connect to, in place of the host of the request's URL.
 ///
-/// Only the address of the connection differs. The URL, the origin, the `Host` field, cookies,
-/// cache keys, credentials and labels are those of the request. TLS uses the name in the URL, and
-/// the certificate must contain this name. A transport without
-/// ``TransportCapabilities/connectTargets`` refuses a request with a connect target.
+/// Only the connection uses this address. The URL, the origin, the `Host` field, cookies, cache
+/// keys, credentials and labels do not change. TLS uses the name in the URL, and the certificate
+/// must contain this name. A transport without ``TransportCapabilities/connectTargets`` refuses a
+/// request with a connect target.
 ///
 /// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
 /// The options `--connect-to` and `--unix-socket` of curl have the same effect.

@@ -117,7 +117,7 @@ extension IPAddress {
 extension IPAddress {
     /// Whether a parser may read a label as a number.
     ///
-    /// A host whose last label is such a number is an IP address or invalid.
+    /// If the value is true for the last label of a host, the host is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }

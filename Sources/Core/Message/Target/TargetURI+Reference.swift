@@ -22,7 +22,7 @@ extension TargetURI {
         self.init(url)
     }
 
-    // A DNS name has 253 bytes, but each of these bytes may be written as several bytes.
+    // A DNS name has at most 253 bytes, but several bytes may encode one byte of the name.
     private static let longestAuthority = 4096
 
     // Resolves a reference by RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
@@ -50,7 +50,8 @@ extension TargetURI {
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // Encodes only the text after scheme and authority, because other rules apply to these two.
+    // Encodes only the text after scheme and authority, because scheme and authority have other
+    // rules.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])
@@ -101,9 +102,9 @@ extension TargetURI {
 
     /// The text without `.` and `..` segments in the path (RFC 3986 §5.2.4); nil if it has none.
     ///
-    /// Foundation does not remove these segments from absolute URLs, and a transport may remove
-    /// them. Cookies, signatures and caches could then use another path than the sent path. An
-    /// escaped dot (`%2e`) stays, because no transport decodes an escaped dot.
+    /// Foundation does not remove dot segments from absolute URLs, and a transport may remove them.
+    /// With dot segments, cookies, signatures and caches could use another path than the transport.
+    /// An escaped dot (`%2e`) stays, because no transport decodes an escaped dot.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
         let path = text.bytes(parts.path)

@@ -26,7 +26,7 @@ public struct MockResponse: Sendable {
         self.content = content
     }
 
-    /// A response with this status and these bytes.
+    /// A response with a status and bytes.
     public static func status(
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> Self {
@@ -45,7 +45,7 @@ public struct MockResponse: Sendable {
         .status(.ok, json: json, headers: headers)
     }
 
-    /// A response with this status and JSON content.
+    /// A response with a status and JSON content.
     public static func status(
         _ status: HTTPStatus, json: JSONValue, headers: HTTPHeaders = [:]
     ) -> Self {

@@ -78,7 +78,8 @@ public final class MockTransport: Transport {
     /// The first stub that matches a request returns the stub's next response. After the last
     /// response, the stub repeats that response. If a request matches no stub, the request fails
     /// with ``ClientError/Code/unsupported``, and the error shows the difference from the most
-    /// similar stub. To respond to such requests, add ``MockStub/otherwise(_:)`` as the last stub.
+    /// similar stub. To respond to unmatched requests, add ``MockStub/otherwise(_:)`` as the last
+    /// stub.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ stubs: [MockStub]
