@@ -9,7 +9,7 @@ import TurnpikeSupport
 /// Each method gets a key, a type and bounds. If a value is wrong, the method records a mistake
 /// with the path, and returns the default. One check therefore finds all mistakes. A key that no
 /// method has read is also a mistake. Any string may be written as `{"env": "NAME"}` or
-/// `{"file": "PATH"}`, with which a secret is not in the stack file.
+/// `{"file": "PATH"}`, which keeps secrets out of the stack file.
 ///
 /// ```swift
 /// registry.register(gate: "tenant") { settings in

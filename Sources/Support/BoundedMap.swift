@@ -2,7 +2,7 @@
 
 /// The state of a gate for one key of a ``BoundedMap``.
 public protocol BoundedMapEntry {
-    /// Whether a running call depends on the entry, which the map must keep in that case.
+    /// Whether a running call still needs the entry.
     var isInUse: Bool { get }
 }
 

@@ -5,8 +5,8 @@ import TurnpikeSupport
 /// Describes a request, the client that sends the request, and gates for this call only.
 ///
 /// Nothing is sent before a method such as ``response()`` is awaited or ``start(_:)`` is called.
-/// Each such method sends the request again. If several tasks need the same result, share the
-/// ``RunningCall`` that ``start(_:)`` returns.
+/// Every method that waits for a response sends the request again. If several tasks need the same
+/// result, share the ``RunningCall`` that ``start(_:)`` returns.
 public struct Call: Sendable {
     let client: Client
 

@@ -32,7 +32,7 @@ public struct ClientError: Error, Sendable {
         var attachment: (any Sendable)?
     }
 
-    // The class makes an error one pointer wide.
+    // An error is one pointer wide, because the details are in a class.
     private final class Storage: Sendable {
         let details: Details
 

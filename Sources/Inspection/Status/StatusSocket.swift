@@ -55,7 +55,7 @@ public final class StatusSocket: Sendable {
             try folder.remove(name)
             isBound = unsafe server.call(bind)
         }
-        // The mode is set before the socket listens, because nobody may connect with another mode.
+        // The mode is set before `listen`, because no peer may connect before the mode is set.
         guard isBound, unsafe chmod(path, 0o600) == 0, listen(server.descriptor, 8) == 0,
             let status = try folder.status(of: name)
         else { throw FileFault("open the socket \(path)") }

@@ -19,7 +19,7 @@ struct TraceTree {
 
     /// The rows: each span is before its children, and children are in the order of their starts.
     let rows: [Row]
-    /// The end of the last span, and of running spans.
+    /// The end of the last span, up to which running spans are drawn.
     let end: Duration
 
     init(_ trace: Trace) {

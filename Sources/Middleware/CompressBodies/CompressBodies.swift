@@ -9,12 +9,12 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(), .compressBodies(.gzip)])
 /// ```
 ///
-/// A body in memory keeps a known length. The length of a file or a stream is unknown, because
-/// compression happens during the send. The gate does not change a body if the request already
-/// names a content coding, if the body is smaller than the minimum, or if its media type is already
-/// compressed or `application/partial-upload`. The gate does not change a body with trailer fields
-/// either, because the trailer fields may describe the original bytes. Use this gate only for
-/// servers that accept compressed requests, because most servers do not.
+/// The compressed length of a body in memory is known before the send. The length of a file or a
+/// stream is unknown, because compression happens during the send. The gate does not change a body
+/// if the request already names a content coding, if the body is smaller than the minimum, or if
+/// its media type is already compressed or `application/partial-upload`. The gate does not change a
+/// body with trailer fields either, because the trailer fields may describe the original bytes. Use
+/// this gate only for servers that accept compressed requests, because most servers do not.
 ///
 /// The gate loads the zlib or Zstandard library of the system when the gate compresses the first
 /// body. If the system has no such library, the call fails with
@@ -88,8 +88,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // A body that has an error does not change, and the call fails with this error before the
-        // send.
+        // A body with an error is not compressed, because the call must fail with this error.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }

@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Turns gates on or off, or on for a share of the calls, while the client is in use.
+/// Turns gates on, off, or on for a share of the calls, while the client is in use.
 ///
 /// ```swift
 /// let hedging = Switch()

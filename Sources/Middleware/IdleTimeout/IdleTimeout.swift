@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// Ends a transfer whose body stalls or arrives too slowly.
 ///
-/// The time counts only while the caller waits for a chunk: a caller that reads slowly causes no
+/// The time counts only while the caller waits for a chunk. A caller that reads slowly causes no
 /// error. The limit ends when the whole body has arrived. If a wait is too long, the call fails
 /// with ``/TurnpikeCore/ClientError/Code/idleTimeout``. If a call is
 /// ``/TurnpikeCore/Call/streaming()``, the gate's limit does not apply, but the call can set a

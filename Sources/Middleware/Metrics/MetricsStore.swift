@@ -240,8 +240,8 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    // Returns the lowest bound that is not below a share of the values. If that share includes
-    // values above all bounds, the result is infinity.
+    // Returns the lowest bound that is not below a share of the values. If the share includes
+    // values above the last bound, the result is infinity.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

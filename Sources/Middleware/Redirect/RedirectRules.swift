@@ -124,7 +124,7 @@ struct RedirectRules: Sendable {
     }
 }
 
-/// Says what the gate does with a redirect.
+/// The action of the gate for a redirect.
 public enum RedirectDecision: Sendable {
     /// Follows the redirect as proposed.
     case follow

@@ -11,10 +11,10 @@ import TurnpikeSupport
 ///   or outside. An error is retried if the policy lists the error's code. A cancellation is never
 ///   retried. If two attempts in a row cannot resolve the host name, the gate stops, unless a
 ///   condition of the policy asks for more attempts (``RetryPolicy/deciding(_:)``).
-/// - If no byte of the request was written, the request may be sent again. After a 408, the
-///   request may be sent again once. If bytes were written, the body must be replayable, and one of
-///   three conditions must hold: the method is idempotent (RFC 9110 §9.2.2), the request has an
-///   `Idempotency-Key`, or the caller allows it (``/TurnpikeCore/Call/retryable(_:)``). If an inner
+/// - If no byte of the request was written, the request may be sent again. After a 408, the request
+///   may be sent again once. If bytes were written, the body must be replayable. In addition, the
+///   method must be idempotent (RFC 9110 §9.2.2), the request must have an `Idempotency-Key`, or
+///   the caller must allow the retry (``/TurnpikeCore/Call/retryable(_:)``). If an inner
 ///   ``Redirect`` has followed a 301, 302 or 303, the gate assumes that bytes were written.
 /// - The wait is at least `Retry-After`, which is a number of seconds or a date. If `Retry-After`
 ///   is longer than `maxRetryAfter`, the gate stops. If `Retry-After` is longer than the time left,

@@ -130,10 +130,10 @@ public final class SharedValue<Value: Sendable>: Sendable {
     public func value() async throws -> Value { try await value { _ in } }
 
     /// Waits for the value, or until a timer, a context or a cancellation ends this wait.
-    /// - Parameter arrange: Receives a waiter whose result a timer or a context may set. If the
-    ///   value was already set, the closure does not run.
+    /// - Parameter arrange: Receives a waiter, which a timer or a context may end with a result. If
+    ///   the value was already set, the closure does not run.
     /// - Returns: The value.
-    /// - Throws: The error with which the value or this wait ended.
+    /// - Throws: The error of the value, or the error that ended this wait.
     public func value(
         endedBy arrange: (OneShot<Value>) -> Void
     ) async throws -> Value {

@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// A connection after a switch to another protocol (RFC 9110 §7.8), with bytes in both directions.
+/// A connection that has switched to another protocol (RFC 9110 §7.8) and sends bytes both ways.
 ///
 /// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status
 /// 101 contains the connection. The connection counts as a running call of the client. The
@@ -16,7 +16,7 @@ public final class UpgradedConnection: Sendable {
         var onMessage: (@Sendable (_ bytes: Int, _ isSent: Bool) -> Void)?
     }
 
-    /// The protocol after the switch.
+    /// The protocol to which the connection has switched.
     public let protocolName: String
     private let channel: any UpgradedChannel
     private let state = Mutex(State())

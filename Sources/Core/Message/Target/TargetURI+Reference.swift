@@ -100,7 +100,7 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without `.` and `..` segments in the path (RFC 3986 §5.2.4); nil if it has none.
+    /// The text without dot segments in the path (RFC 3986 §5.2.4), or nil without dot segments.
     ///
     /// Foundation does not remove dot segments from absolute URLs, and a transport may remove them.
     /// With dot segments, cookies, signatures and caches could use another path than the transport.

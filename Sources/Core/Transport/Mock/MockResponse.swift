@@ -80,7 +80,7 @@ public struct MockResponse: Sendable {
 
     /// A response with the status 101, and a connection that a closure serves.
     /// - Parameters:
-    ///   - name: The protocol after the switch.
+    ///   - name: The protocol to which the connection switches.
     ///   - headers: The other header fields.
     ///   - serve: Acts as the server. When the closure returns, the server's end of the connection
     ///     is closed.
