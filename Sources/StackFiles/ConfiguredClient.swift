@@ -85,8 +85,8 @@ public final class ConfiguredClient: Sendable {
 }
 
 extension Client {
-    // The client releases the shared state at the end of the client, or after the last call of a
-    // stack that used the state.
+    // The client releases the shared state when the client ends, or after the last call of a stack
+    // that used the state.
     fileprivate func put(_ parts: StackFile.Parts) {
         replace(stack: parts.stack, transport: parts.transport) { [shared = parts.shared] in
             await shared?.shutdown()

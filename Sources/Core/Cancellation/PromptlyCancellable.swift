@@ -22,11 +22,9 @@
 /// ``Context/onCancel(_:)`` or `withTaskCancellationHandler`.
 ///
 /// If a gate conforms but does not end soon, the caller gets the error when the gate ends. The
-/// conformance checks of `TurnpikeTesting` find transports and gates that conform but do not end
-/// soon.
+/// conformance checks of `TurnpikeTesting` find gates and transports that do not end soon.
 public protocol PromptlyCancellable: Sendable {
-    /// How soon the gate or transport ends after a cancellation; ``Promptness/withInside`` by
-    /// default.
+    /// How soon the gate or transport ends when cancelled; by default ``Promptness/withInside``.
     var promptness: Promptness { get }
 }
 

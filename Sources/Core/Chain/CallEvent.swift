@@ -151,7 +151,7 @@ public struct CallEvent: Sendable {
 
     /// Returns the beginning of the response content that the caller has read, without secrets.
     ///
-    /// The content is available after the body has ended. ``RequestLogger/peekBytes`` limits the
+    /// The content is available after the end of the body. ``RequestLogger/peekBytes`` limits the
     /// size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }

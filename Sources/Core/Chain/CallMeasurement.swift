@@ -12,8 +12,7 @@ public struct CallMeasurement: Sendable {
     public let origin: Origin?
     /// The status of the response (`http.response.status_code`), or nil without a response.
     public let status: HTTPStatus?
-    /// The kind of failure (`error.type`): an error code, or a status of 400 or above; otherwise
-    /// nil.
+    /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
     /// For a cancellation, the value is `cancelled`. A body that the caller does not read to the
     /// end is not a failure.

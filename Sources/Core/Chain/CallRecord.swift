@@ -93,7 +93,7 @@ final class CallRecord: Sendable {
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Stores the state of the call for the error, before the end of the deadline ends the call.
+    /// Stores the state of the call for the error of a deadline, before the deadline ends the call.
     func deadlinePasses() {
         let place = place
         state.withLock { $0.placeAtDeadline = place }

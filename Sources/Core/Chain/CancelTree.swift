@@ -56,8 +56,7 @@ struct CancelTree: ~Copyable, Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // The handler is destroyed outside the lock, because the release of captured values may run
-        // code.
+        // The handler is destroyed outside the lock, because its captured values may run code.
         _ = state.withLock { $0.list.remove(place) }
     }
 

@@ -5,9 +5,8 @@ import TurnpikeSupport
 extension Context {
     /// Runs an operation that may ignore a cancellation, although the caller reacts at once.
     ///
-    /// When this context or the caller's task is cancelled, the caller returns at once. Use this
-    /// method with a ``child(deadline:)``, because a cancellation of the task also cancels this
-    /// context.
+    /// When this context or the caller's task is cancelled, the caller returns at once. Pass a
+    /// ``child(deadline:)``, because a cancellation of the task also cancels this context.
     /// - Parameters:
     ///   - operation: Runs in a task that is cancelled with the context.
     ///   - abandon: Receives a value that arrives after the caller has returned.

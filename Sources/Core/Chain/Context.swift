@@ -22,8 +22,7 @@ public final class Context: Sendable {
     let beginsAttempt: Bool
     let place: CallPlace
     let isLimit: Bool
-    // SAFETY: the creator of the context sets this property once, before other code gets the
-    // context.
+    // SAFETY: the creator sets this property once, before other code gets the context.
     nonisolated(unsafe) var limit: ContextLimit?
     // SAFETY: this property is set once, and used only by tasks that get the context later.
     nonisolated(unsafe) var timer: (any TimerToken)?
@@ -253,7 +252,7 @@ public final class Context: Sendable {
 
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call, which only the end of the client cancels.
+    /// Creates the context of a separate call, which ends only with the client.
     ///
     /// Use this context for an exchange that a gate makes on behalf of many calls. Both calls share
     /// the clocks and the identifier. The new call has its own values, sends and time limits. While

@@ -104,8 +104,7 @@ extension Plan {
                 "the next attempt would wait \(delay.text), but the deadline passes first",
                 underlying: outcome.error, response: outcome.head)
         }
-        // The number is reported before the attempt begins, because a log and a trace must have the
-        // same number.
+        // The number is reported first, because a log and a trace must have the same number.
         let number = context.call.record.nextAttempt()
         context.tell(.retrying(after: delay, attempt: number, outcome))
         try await context.report(waitingFor: "back-off") { try await $0.sleep(for: delay) }

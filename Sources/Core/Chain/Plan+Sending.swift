@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request; a separate function, because the caller's frame must be
-    /// small.
+    /// Checks and completes a request, outside the frame of the caller, which must be small.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
@@ -62,8 +61,7 @@ extension Plan {
 
     /// Whether a request is sent again after its kept-alive connection ended before an answer.
     ///
-    /// If ``RequestRetrier/decidesResend(of:)`` of an outer retrier is true, only that retrier
-    /// decides.
+    /// If ``RequestRetrier/decidesResend(of:)`` of an outer retrier is true, that retrier decides.
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {

@@ -172,8 +172,7 @@ import Synchronization
         return try await send(request, in: context)
     }
 
-    // The next two functions are never inlined, because the frame of a suspended call must stay
-    // small.
+    // The next two functions are never inlined, which keeps the frame of a suspended call small.
 
     @inline(never)
     private func pass(

@@ -30,8 +30,7 @@ extension ClientError {
 extension Context {
     /// Records the reason why a retryable outcome is not retried.
     ///
-    /// A ``RequestRetrier`` whose rules accept the outcome sets the reason for the error of the
-    /// call.
+    /// A ``RequestRetrier`` whose rules accept the outcome sets the reason for the error.
     /// - Parameters:
     ///   - outcome: The outcome.
     ///   - reason: The reason, which follows "it was not tried again: " in the message.

@@ -191,10 +191,10 @@ public final class Client: Sendable {
     /// calls fail with ``ClientError/Code/cancelled``. A running call that begins another exchange,
     /// such as a resumed download or a reconnecting event stream, fails with the same code.
     ///
-    /// After the cancellation, the client waits at most one second for the end of the cancelled
-    /// calls, because gates must get the ends of calls. A response that a caller holds but does not
-    /// read does not end by itself. The gates shut down one after the other, outermost first,
-    /// without a time limit. The shared state of the gates ends last
+    /// After the cancellation, the client waits at most one second for the cancelled calls, because
+    /// the gates may record the end of each call. A response that a caller holds but does not read
+    /// does not end by itself. The gates shut down one after the other, outermost first, without a
+    /// time limit. The shared state of the gates ends last
     /// (``replace(stack:transport:onShutdown:)``). If the task is cancelled, only the grace period
     /// ends early.
     /// - Parameters:

@@ -14,8 +14,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// Any number of tasks may await ``value``. If one of these tasks is cancelled, only the wait of
-/// that task ends. If the handle is released, the call is cancelled, unless ``detach()`` was
-/// called.
+/// that task ends. The release of the handle cancels the call, unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
     /// The state of a call, which changes once, from `running` to one of the other states.
     public enum State: Sendable, Hashable, CaseIterable {
@@ -147,8 +146,8 @@ final class ReceivedHead: Sendable {
 extension RunningCall {
     /// Calls a handler on a queue once after the call has ended.
     ///
-    /// The handler does not keep the call alive. If the handle may be released earlier, call
-    /// ``detach()``.
+    /// The handler does not keep the call alive. Call ``detach()`` if the handle may be released
+    /// earlier.
     /// - Parameters:
     ///   - queue: The queue for the handler.
     ///   - handler: Receives the value or the error. If the call was cancelled, the error is

@@ -62,8 +62,7 @@ extension ClientError {
         return "is not valid"
     }
 
-    // A name may come from the server. For a deep path, the text contains only the beginning and
-    // the end.
+    // A name may come from the server. The text contains only both ends of a deep path.
     private static func path(_ keys: [any CodingKey]) -> String {
         if keys.isEmpty { return "the content" }
         let parts = keys.map { key in

@@ -3,7 +3,7 @@
 public import TurnpikeSupport
 
 extension Redaction {
-    /// Returns the beginning of a content in printable form.
+    /// Returns the beginning of message content in printable form.
     ///
     /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched for secrets.
     /// For all other content, and for text whose charset does not extend ASCII, such as UTF-16, the
@@ -12,8 +12,7 @@ extension Redaction {
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
-    ///   - isCut: Whether the content was truncated, in which case a secret at the end may be
-    ///     incomplete.
+    ///   - isCut: Whether the content was truncated, perhaps within a secret.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         content(data, type: type, isCut: isCut, known: known)

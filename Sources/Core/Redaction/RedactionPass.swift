@@ -29,7 +29,7 @@ public final class RedactionPass {
     let known: SecretIndex
     let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
     var found: [([UInt8], SecretIndex.Reach)] = []
-    /// The placeholders of the contents that could not be parsed.
+    /// The placeholders of all content that could not be parsed.
     public private(set) var withheld: [String] = []
     var work = 0
     var depth = 0
@@ -71,8 +71,7 @@ public final class RedactionPass {
         found.append((Array(value), reach))
     }
 
-    // Short values and words occur everywhere, and a recording without these values would be
-    // useless.
+    // Short values and words occur everywhere: a recording without such values would be useless.
     private static func reach(
         of value: some Collection<UInt8>, isNamed: Bool
     ) -> SecretIndex.Reach? {

@@ -74,8 +74,7 @@ extension ContentSerializer {
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        // The next function is not called here, because the call would cost another asynchronous
-        // frame.
+        // The next function is not called here, because a call costs another asynchronous frame.
         let content = try await response.body.collect(upTo: context.maxBytes)
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }

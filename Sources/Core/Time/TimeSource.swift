@@ -104,8 +104,7 @@ final class TimerQueue: TimerHeap.Owner {
     }
 
     private let state = Mutex(State())
-    // SAFETY: dispatch sources may be used from any thread; this source is scheduled only under the
-    // lock.
+    // SAFETY: a dispatch source may be used from any thread, and is scheduled only under the lock.
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 
     private init() {
@@ -126,8 +125,7 @@ final class TimerQueue: TimerHeap.Owner {
     }
 
     func cancel(_ timer: TimerHeap.Timer) {
-        // The handler is destroyed outside the lock, because the release of captured values may run
-        // code.
+        // The handler is destroyed outside the lock, because its captured values may run code.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

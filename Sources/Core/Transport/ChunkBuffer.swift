@@ -14,8 +14,7 @@ struct ChunkBuffer {
     init(_ flow: Flow) { self.flow = flow }
 
     mutating func append(_ chunk: BodyChunk) throws {
-        // While the file has chunks, new chunks are added to the file, because the order must not
-        // change.
+        // While the file has chunks, new chunks are added to the file, to keep the order.
         if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)
@@ -84,8 +83,7 @@ public enum BodyChunk: Sendable {
     let count: Int
     private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    // Chunks up to this size are copied, because a copy costs less than a `Data` with a
-    // deallocator.
+    // Chunks up to this size are copied: a copy costs less than a `Data` with a deallocator.
     private static let small = 4096
 
     /// Takes ownership of memory.

@@ -54,8 +54,7 @@ public final class Exchange: Sendable {
     /// - Parameters:
     ///   - head: The head.
     ///   - chunk: The first chunk.
-    ///   - isComplete: Whether the chunk is the whole body. If true, the response ends with the
-    ///     chunk.
+    ///   - isComplete: Whether the chunk is the whole body. If true, this chunk ends the response.
     /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
@@ -170,8 +169,7 @@ public final class Exchange: Sendable {
     // MARK: The caller's side
 
     /// Waits for the head.
-    /// - Throws: The error that ended the exchange, or `CancellationError` at once after a
-    ///   cancellation.
+    /// - Throws: The error that ended the exchange; if cancelled, `CancellationError` at once.
     public func response() async throws -> Response {
         let head: Head
         do {
@@ -212,8 +210,7 @@ extension Exchange: ReadySource {
 
     /// Waits for the next chunk.
     /// - Returns: The chunk, or nil at the end.
-    /// - Throws: The error that ended the exchange, or `CancellationError` at once after a
-    ///   cancellation.
+    /// - Throws: The error that ended the exchange; if cancelled, `CancellationError` at once.
     public func next() async throws -> Data? {
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
@@ -234,8 +231,7 @@ extension Exchange: ReadySource {
     public var arrival: ResponseBodyArrival {
         core.state.withLock { state in
             switch state.end {
-            // The rest of an abandoned response does not arrive, and time limits may end the
-            // response.
+            // The rest of an abandoned response does not arrive, and time limits may end it.
             case nil, .givenUp: .underWay
             case .complete: .complete
             case .broken: .broken

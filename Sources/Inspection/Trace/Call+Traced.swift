@@ -15,7 +15,7 @@ extension Call {
     /// All methods that send the call record the trace, and a failed call also has a trace. Later
     /// copies of the call share the trace.
     /// - Parameter redaction: The rules for hiding secrets in the trace.
-    /// - Returns: A call that is recorded in each send.
+    /// - Returns: A call that records each send.
     public func traced(redaction: Redaction = .standard) -> Call {
         var copy = self
         copy.readers.removeAll { $0 is CallRecording }

@@ -63,7 +63,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // Zstandard needs this much memory at level 9. The memory of zlib is negligible.
+        // Zstandard needs 17 MiB of memory at level 9. The memory of zlib is negligible.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
         // For incompressible content, the compressed size is larger by at most this number of
         // bytes; see zlib's deflateBound() and ZSTD_compressBound().

@@ -37,8 +37,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHTTPOnly: Bool
     /// The rule of the cookie for requests from other sites.
     ///
-    /// If there is no rule, the cookie is always sent, because the default `Lax` is a rule for
-    /// browsers.
+    /// Without a rule, the cookie is always sent, because the default `Lax` is for browsers.
     public let sameSite: SameSite?
     /// The date when the cookie was first set.
     public internal(set) var created: Date
@@ -109,8 +108,7 @@ enum CookieRules {
         isValue(name) && !name.utf8.contains(UInt8(ascii: "="))
     }
 
-    // A value contains no control character except HTAB, and no semicolon, because a semicolon ends
-    // a pair.
+    // A value contains no control character except HTAB, and no semicolon, which ends a pair.
     static func isValue(_ value: String) -> Bool {
         Grammar.firstIllegalValueByte(value) == nil && !value.utf8.contains(UInt8(ascii: ";"))
     }

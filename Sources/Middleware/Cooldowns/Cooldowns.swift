@@ -37,10 +37,8 @@ public final class Cooldowns: Sendable {
 
     /// Creates cool-downs.
     /// - Parameters:
-    ///   - sharing: Reports the cool-downs to other replicas; if nil, other replicas do
-    ///     not get them.
-    ///   - longest: The longest cool-down; a longer `Retry-After` is shortened to this
-    ///     time.
+    ///   - sharing: Reports the cool-downs to other replicas; if nil, nothing is reported.
+    ///   - longest: The longest cool-down, also for a longer `Retry-After`.
     ///   - key: Returns the part of the origin that a cool-down applies to, such as the name
     ///     of an account. Pass the same function to the `key(_:)` of a limit. ``Retry`` uses this
     ///     key, but a limit uses its own function.

@@ -24,8 +24,8 @@ public final class Switch: Sendable {
     /// Creates a switch.
     /// - Parameters:
     ///   - share: The share of the calls that pass through the gates, from 0 (off) to 1 (on).
-    ///   - name: The person or program that sets the share. If there is a name, the first share is
-    ///     also an event.
+    ///   - name: The person or program that sets the share. With a name, the first share is also an
+    ///     event.
     public init(share: Double = 1, by name: String? = nil) {
         bits = Atomic(Self.clamped(share).bitPattern)
         isNews = Atomic(name != nil)
@@ -66,8 +66,7 @@ public final class Switch: Sendable {
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // A hash decides which calls are selected; this choice is independent of the sampling of
-        // logs.
+        // A hash selects the calls; this choice is independent of the sampling of logs.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }

@@ -56,8 +56,7 @@ public struct HSTS: Interceptor {
     public func shutdown() async { await store.flush() }
 
     private func learn(from head: ResponseHead, _ context: Context) {
-        // A cached response is ignored, because the host may have withdrawn the policy of that
-        // response.
+        // A cached response is ignored, because the host may have withdrawn its policy.
         if !head.isStored, let origin = Origin(head.url), origin.scheme == "https",
             let line = head.headers.first("Strict-Transport-Security")
         {

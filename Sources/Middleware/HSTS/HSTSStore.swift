@@ -102,8 +102,7 @@ public final class HSTSStore: Sendable {
         guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return false }
         let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
         return entries.withLock { entries in
-            // The file is not written if the expiry date moves only by seconds, as with each
-            // response.
+            // The file is not written if the expiry date moves only by seconds.
             let before = entries.updateValue(entry, forKey: key)
             if entries.count > Self.maxHosts { Self.shrink(&entries) }
             guard let before, before.includesSubdomains == includesSubdomains else { return true }
@@ -127,8 +126,7 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth of the hosts that expires first, because one sort can serve many
-    // insertions.
+    // Removes those 10 % of the hosts that expire first: one sort then serves many insertions.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

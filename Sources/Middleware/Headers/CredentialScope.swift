@@ -34,8 +34,7 @@ public struct CredentialScope: Sendable {
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the redirects of this request count, because other attempts may have other
-        // redirects.
+        // Only the redirects of this request count; other attempts may have other redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)

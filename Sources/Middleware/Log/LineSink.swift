@@ -32,8 +32,7 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
-    // The sink calls the closure after each write, with the error of the write, or nil after a
-    // success.
+    // The sink calls the closure after each write, with the error of the write, or with nil.
     private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())

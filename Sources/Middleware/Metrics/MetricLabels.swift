@@ -107,8 +107,7 @@ struct PrometheusNames {
     private var names: [Key: String] = [:]
     private var taken: Set<String>
 
-    // The key compares bytes, as Prometheus does, because two different names may be equal as Swift
-    // strings.
+    // The key compares bytes, as Prometheus does, because different names may be equal strings.
     private struct Key: Hashable {
         let bytes: [UInt8]
         let suffix: String

@@ -9,8 +9,7 @@ import TurnpikeSupport
 /// inside the retry gate. The gate does not replace an ID that the caller has set. Other gates get
 /// the ID with the context key ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
-    /// The context key for the ID of the call, or nil before the request has passed through the
-    /// gate.
+    /// The context key for the ID of the call, or nil before the request passes the gate.
     public enum Value: ContextKey {
         /// No ID.
         public static let defaultValue: String? = nil

@@ -123,8 +123,7 @@ public struct RetryPolicy: Sendable {
 
     func mayRepeatContent(of request: Request) -> Bool { mayRepeat(request, after: .incomplete) }
 
-    /// Whether a request may be repeated after an error, although a server may have performed the
-    /// request.
+    /// Whether a request may be repeated after an error, although the server may have performed it.
     func mayRepeat(_ request: Request, after code: ClientError.Code) -> Bool {
         let mayRepeat =
             request.options[RetryableOption.self] != false && !request.options.isOneTime

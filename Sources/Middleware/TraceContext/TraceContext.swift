@@ -13,8 +13,7 @@ public import TurnpikeCore
 /// The gate propagates the trace context and records nothing. A recorder reads the span with the
 /// context key ``Span``.
 public struct TraceContext: SynchronousRequestAdapter {
-    /// The context key for the span of an attempt, or nil before the request has passed through the
-    /// gate.
+    /// The context key for the span of an attempt, or nil before the request passes the gate.
     public enum Span: ContextKey {
         /// No span.
         public static let defaultValue: TraceParent? = nil

@@ -2,8 +2,7 @@
 
 /// A format of compressed bytes, with the name of the content coding (RFC 9110 §8.4.1).
 ///
-/// The cases have the order of `Accept-Encoding`, because servers without a preference use the
-/// first coding.
+/// The cases have the order of `Accept-Encoding`: servers without a preference use the first.
 public enum CompressionFormat: String, Sendable, CaseIterable {
     /// Brotli (RFC 7932), without large windows.
     case brotli = "br"
@@ -49,7 +48,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
         formats.isEmpty ? "identity" : formats.map(\.rawValue).joined(separator: ", ")
     }
 
-    /// Starts the decoding of one content.
+    /// Starts the decoding of the content of one message.
     /// - Throws: ``CompressionFault/noLibrary`` if this system does not have the library.
     public func decompressor() throws(CompressionFault) -> any Decompressor {
         switch self {
@@ -68,11 +67,10 @@ public enum CompressionFault: Error, Equatable {
     case corrupt
 }
 
-/// Decodes one content in steps, with little memory for content of any size.
+/// Decodes the content of one message in steps, with little memory for any size.
 ///
-/// Bytes after the end of the content are an error, because the content was damaged or changed.
-/// Several gzip members (RFC 1952 §2.2) or several frames of Zstandard (RFC 8878 §3.1) are one
-/// content.
+/// Bytes after the end of the content are an error, because the content was changed. Several gzip
+/// members (RFC 1952 §2.2) or several frames of Zstandard (RFC 8878 §3.1) form one content.
 public protocol Decompressor: AnyObject {
     /// Decodes some bytes.
     ///
@@ -88,7 +86,7 @@ public protocol Decompressor: AnyObject {
     ) throws(CompressionFault) -> Inflater.Step
 }
 
-/// Compresses one content chunk by chunk.
+/// Compresses the content of one message chunk by chunk.
 public protocol Compressor: AnyObject {
     /// Compresses a chunk.
     /// - Returns: The compressed bytes that are ready, or no bytes.

@@ -8,7 +8,7 @@
     private let stream: Zlib.Handle
     private var output = [UInt8](repeating: 0, count: 65_536)
 
-    /// Starts the compression of one content.
+    /// Starts the compression of the content of one message.
     /// - Parameters:
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).

@@ -17,8 +17,7 @@
     }
 
     private enum State {
-        // The coding "deflate" means zlib's framing, but some servers send raw deflate without
-        // zlib's header.
+        // The coding "deflate" means zlib's framing, but some servers send raw deflate without it.
         case undecided(start: [UInt8])
         case inflating
         case ended
@@ -32,7 +31,7 @@
 
     private static let maxStep = 1 << 30
 
-    /// Starts the inflation of one content.
+    /// Starts the inflation of the content of one message.
     /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts raw deflate.
     /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if zlib does not
     ///   support the format.

@@ -112,7 +112,7 @@
     private let context: OpaquePointer
     private var output = [UInt8](repeating: 0, count: 65_536)
 
-    /// Starts the compression of one content.
+    /// Starts the compression of the content of one message.
     /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory). With these
     ///   levels, the window is smaller than the 8 MiB that HTTP allows.
     /// - Throws: ``CompressionFault/noLibrary`` if this system does not have the library.

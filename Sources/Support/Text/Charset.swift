@@ -31,8 +31,7 @@ public enum Charset {
 
     private static let macRoman = "macintosh"
 
-    // Only the names of this list are passed to `iconv_open`, because `iconv_open` loads modules by
-    // name.
+    // `iconv_open` loads modules by name, and therefore gets only the names of this list.
     private static let iconvNames: Set<String> = [
         "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5", "big5-hkscs",
         "cp949", "cp932", "euc-tw", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5",
@@ -98,8 +97,7 @@ public enum Charset {
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
                 if result == .max || sourceLeft > 0 { return nil }
-                // This call returns a last letter that iconv has buffered for a possible combining
-                // mark.
+                // This call returns a last letter that iconv has buffered for a combining mark.
                 let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
                 return rest == .max ? nil : output.count - targetLeft
             }

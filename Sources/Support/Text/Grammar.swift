@@ -140,8 +140,7 @@ public enum Grammar {
             } else if byte == UInt8(ascii: "\"") {
                 quoted.toggle()
             } else if byte == separator, !quoted {
-                // String indices are created only at separators, because they cost more than byte
-                // positions.
+                // String indices cost more than byte positions, and are created only at separators.
                 let end = utf8.index(start, offsetBy: position - last)
                 parts.append(text[start..<end])
                 start = utf8.index(after: end)

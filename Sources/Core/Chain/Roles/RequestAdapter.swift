@@ -10,8 +10,7 @@
 /// ```
 ///
 /// Inside a retry gate, the adapter runs for each attempt; inside a redirect gate, for each
-/// request. An adapter that never suspends should be a ``SynchronousRequestAdapter``, which costs
-/// less.
+/// request. If an adapter never suspends, a ``SynchronousRequestAdapter`` costs less.
 public protocol RequestAdapter: Gate {
     /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) async throws

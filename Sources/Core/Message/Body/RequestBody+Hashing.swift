@@ -73,8 +73,7 @@ extension RequestBody {
                     unpaused += portion.count
                     guard unpaused >= Self.promptBytes else { continue }
                     unpaused = 0
-                    // The task may run on the caller's thread, and a stream may never suspend the
-                    // task.
+                    // The task may run on the caller's thread, and a stream may never suspend.
                     await Task.yield()
                 }
             }

@@ -78,8 +78,7 @@ public struct RequestBody: Sendable {
     /// A body of bytes that are produced during the send.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if known. If the length of the sequence differs, the call
-    ///     fails.
+    ///   - length: The number of bytes, if known. A sequence of another length fails the call.
     ///   - replayable: Whether the factory returns the same bytes in each call. If false, the body
     ///     is sent only once, and a retry or a redirect of the request stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
@@ -228,8 +227,7 @@ public struct RequestBody: Sendable {
         case file(path: String, range: Range<Int64>)
     }
 
-    /// The body as data and ranges of files; nil for a part that is a stream, or for trailer
-    /// fields.
+    /// The body as data and ranges of files, or nil if a part is a stream or trailers follow.
     /// - Throws: ``ClientError/Code/upload`` if a file is missing or is not a regular file.
     public func segments() throws -> [Segment]? {
         switch source {

@@ -52,8 +52,7 @@ public struct ResponseBody: Sendable {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
-    /// Creates a body from the changed chunks of another body, with the trailer fields of that
-    /// body.
+    /// Creates a body from changed chunks of another body, with the trailer fields of that body.
     /// - Parameters:
     ///   - chunks: The chunks, each of which is read in a separate task.
     ///   - length: The expected number of bytes, if known.
@@ -228,8 +227,7 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// The iterator releases this object. Only one task uses the object, because the class is not
-// Sendable.
+// The iterator releases this object. One task uses the object, because the class is not Sendable.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false

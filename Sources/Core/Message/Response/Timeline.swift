@@ -76,8 +76,7 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time to connect, without resolution and TLS; for a reused connection, the wait in the
-    /// pool.
+    /// The time to connect, without resolution and TLS, or the wait for a reused connection.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }

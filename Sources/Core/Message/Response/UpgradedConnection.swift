@@ -6,9 +6,8 @@ public import TurnpikeSupport
 /// A connection that has switched to another protocol (RFC 9110 §7.8) and sends bytes both ways.
 ///
 /// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status
-/// 101 contains the connection. The connection counts as a running call of the client. The
-/// connection is closed if the call is cancelled, if the client ends, or if the connection is
-/// released.
+/// 101 contains the connection. The connection counts as a running call of the client. The end of
+/// the call, the end of the client, or the release of the connection closes the connection.
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
@@ -64,8 +63,7 @@ public final class UpgradedConnection: Sendable {
         state.withLock { $0.onMessage }?(bytes, isSent)
     }
 
-    /// Sets handlers for messages and for the close; on a closed connection, `onClose` runs at
-    /// once.
+    /// Sets handlers for messages and for the close; if already closed, `onClose` runs at once.
     func follow(
         onMessage: (@Sendable (Int, Bool) -> Void)?, onClose: @escaping @Sendable () -> Void
     ) {

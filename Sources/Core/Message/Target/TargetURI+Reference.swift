@@ -50,8 +50,7 @@ extension TargetURI {
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // Encodes only the text after scheme and authority, because scheme and authority have other
-    // rules.
+    // Encodes only the text after scheme and authority, which have other rules.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])

@@ -185,8 +185,7 @@ public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 
     /// Creates a latency distribution.
-    /// - Parameter quantile: Returns the latency that a share (0..<1) of the responses does not
-    ///   exceed.
+    /// - Parameter quantile: Returns the latency that a share (0..<1) of all responses stay within.
     public init(quantile: @escaping @Sendable (Double) -> Duration) { self.quantile = quantile }
 
     /// No latency.

@@ -45,8 +45,7 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
     ///   - recordLimit: The maximum number of requests in ``sent``; older requests are dropped.
-    ///   - answer: Returns the response. If the closure throws an error, the transport throws the
-    ///     same error.
+    ///   - answer: Returns the response. The transport throws the errors of the closure.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -61,8 +60,7 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
     ///   - recordLimit: The maximum number of requests in ``sent``; older requests are dropped.
-    ///   - answer: Returns the response. If the closure throws an error, the transport throws the
-    ///     same error.
+    ///   - answer: Returns the response. The transport throws the errors of the closure.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
@@ -113,8 +111,7 @@ public final class MockTransport: Transport {
 
     /// Throws an error if a request matched no stub, or if a stub was never used.
     ///
-    /// Call this method at the end of a test, because a retry may hide a request that no stub
-    /// matches.
+    /// Call this method at the end of a test, because a retry may hide an unmatched request.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
