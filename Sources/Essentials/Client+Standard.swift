@@ -7,7 +7,7 @@ extension Client {
     /// Creates a client with the standard serializers.
     /// - Parameters:
     ///   - baseURL: The base for relative URLs of requests: text, a URL or a target. If the base
-    ///     URL is not valid, ``TurnpikeCore/Client/fault`` is the error of each call.
+    ///     URL is not valid, ``/TurnpikeCore/Client/fault`` is the error of each call.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module

@@ -57,8 +57,7 @@ public struct AttemptTimeout: PhasedInterceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// If the gate has a limit, the gate returns soon after a cancellation, even if an inner gate
-    /// does not.
+    /// With a limit, the gate returns soon after a cancellation, even if an inner gate does not.
     public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
