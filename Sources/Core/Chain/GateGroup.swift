@@ -14,8 +14,8 @@
 /// ```
 ///
 /// When a group is shut down, the group shuts down its gates. A group handles only the request
-/// options that it declares in `handledOptions`. If a call sets an option that only a gate in the
-/// group handles (``RequestOptions``), the call also gets a gate around the stack, because the
+/// options that it declares in `handledOptions`. A call may set an option that only a gate in the
+/// group handles (``RequestOptions``). Such a call also gets a gate around the stack, because the
 /// group may not apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.

@@ -48,9 +48,9 @@ extension Context {
     /// A gate that counts sends passes the context to the inner gates. If a kept-alive connection
     /// ends before an answer, the framework calls `limit`. If a retry gate decides instead
     /// (``RequestRetrier/decidesResend(of:)``), the repeated request passes through the gate.
-    /// - Parameter limit: Takes an available permit, and returns a closure that returns the permit;
-    ///   returns nil if no permit is available. If an inner limit has no permit, nothing is sent,
-    ///   and the framework returns the permit.
+    /// - Parameter limit: Takes an available permit. Returns a closure that gives back the permit,
+    ///   or nil if no permit is available. If an inner limit has no permit, nothing is sent, and
+    ///   the framework returns the permit.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
         -> Context

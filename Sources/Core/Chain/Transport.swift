@@ -2,10 +2,10 @@
 
 /// Sends requests and receives their responses, one exchange at a time.
 ///
-/// Gates follow redirects, store cookies, cache, answer challenges and repeat requests; a transport
+/// Gates follow redirects, store cookies, cache, answer challenges and repeat requests. A transport
 /// does none of this work. The cancellation of the task that calls ``send(_:context:)`` has an
-/// effect only until the method returns. After the return, the exchange ends early if a task that
-/// reads the body is cancelled, if the body is released, or if the context is cancelled.
+/// effect only until the method returns. After the return, the exchange ends early if the context
+/// or a task that reads the body is cancelled, or if the body is released.
 ///
 /// An ``Exchange`` follows the rules for the end of an exchange. The transport passes received data
 /// to the exchange, and stops if the exchange requires it. If the content is available at once, as

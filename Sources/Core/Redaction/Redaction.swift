@@ -12,12 +12,12 @@ public struct Redaction: Sendable {
 
     /// The built-in rules.
     ///
-    /// Headers: `Authorization`, `Proxy-Authorization`, `Cookie`, `Set-Cookie`,
-    /// `Authentication-Info` and `Proxy-Authentication-Info`; names that contain `token`, `secret`,
-    /// `api-key`, `password` or a similar word; names with a word such as `auth` or `jwt`
-    /// (`X-Auth`). Query items: the keys that OpenTelemetry lists for `url.full`, and names that
-    /// contain the same words. Names that only describe a secret, such as `token_type` or
-    /// `password_expires_at`, are not hidden.
+    /// The rules hide the header fields `Authorization`, `Proxy-Authorization`, `Cookie`,
+    /// `Set-Cookie`, `Authentication-Info` and `Proxy-Authentication-Info`. The rules also hide
+    /// fields whose names contain `token`, `secret`, `api-key`, `password` or a similar word, or a
+    /// word such as `auth` or `jwt` (`X-Auth`). The rules hide query items with the keys that
+    /// OpenTelemetry lists for `url.full`, or with names that contain the same words. Names that
+    /// only describe a secret, such as `token_type` or `password_expires_at`, are not hidden.
     public static let standard = Redaction(headers: [], query: [])
 
     private var headers: Set<String>

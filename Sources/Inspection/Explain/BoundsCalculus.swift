@@ -182,8 +182,8 @@ struct WorstCase: Equatable {
 
     /// Attempts run one after another, with waits between the attempts.
     ///
-    /// Each abandoned response is discarded; even the last response is discarded if the retrier
-    /// throws another error.
+    /// Each abandoned response is discarded, and so is the last response if the retrier throws
+    /// another error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }

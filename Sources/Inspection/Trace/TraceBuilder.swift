@@ -2,8 +2,8 @@
 
 import TurnpikeCore
 
-/// Makes a trace from the data of a recorder: hides secrets, adds the phases of exchanges, and
-/// limits each span to the time of its parent.
+/// Makes a trace from recorded data, without secrets, with the phases of exchanges, and with each
+/// span within its parent.
 struct TraceBuilder {
     static let maxSpans = 224
 

@@ -5,7 +5,7 @@ public import TurnpikeCore
 /// Adds a key by which a server recognizes a repetition of a request that is not idempotent.
 ///
 /// Place this gate outside a ``Retry``. With the key, an inner retry gate may send POST and PATCH
-/// again; an outer retry gate does not see the key. The key is a random UUID. All attempts of a
+/// again. An outer retry gate does not see the key. The key is a random UUID. All attempts of a
 /// call have the same key, even if the gate is inside the retry gate. The gate does not replace a
 /// key that the caller has set.
 ///

@@ -30,7 +30,8 @@ public struct Limits: PhasedInterceptor {
         /// (libcurl), the factor applies to the bytes received so far. If the transport does not
         /// count the encoded bytes (URLSession), the factor applies to the whole content, if the
         /// server declares its size. The factor does not apply to event streams, because a
-        /// repetitive stream may have a high factor over days; ``line`` limits each event.
+        /// repetitive stream may have a high factor over days. The limit ``line`` applies to each
+        /// event.
         public var ratio: Int
         /// The maximum number of content codings that are applied one after another.
         ///

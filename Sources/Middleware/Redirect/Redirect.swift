@@ -8,9 +8,9 @@ public import TurnpikeCore
 ///   After a 307 or 308, the gate sends the same request again, with its body. If the body cannot
 ///   be sent again, the gate returns the redirecting response.
 /// - The gate follows only http and https URLs. The gate follows a redirect from https to http only
-///   if `allowDowngrade` is true. The gate visits no URL twice, except if an inner cookie jar has
-///   stored a cookie of the redirecting response, because pages that test for cookies redirect to
-///   themselves.
+///   if `allowDowngrade` is true. The gate visits no URL twice. One exception is a redirecting
+///   response whose cookie an inner cookie jar has stored, because pages that test for cookies
+///   redirect to themselves.
 /// - If the scheme, host or port changes, the gate keeps only `Accept*`, `User-Agent`, the trace
 ///   fields, and `Content-*` with the body. The gate also drops the connect target
 ///   (``/TurnpikeCore/RequestOptions/connectTarget``). A dropped field does not return at a later

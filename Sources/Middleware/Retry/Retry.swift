@@ -39,7 +39,7 @@ import TurnpikeSupport
 /// sent twice, the gate buffers the content of a successful response, up to `maxKeptBytes`. If the
 /// body breaks off or stalls, the gate retries the request. In this case, outer gates get the
 /// response only after the content is complete, but metrics have the time of the head. The gate
-/// does not buffer larger content, streams, downloads or the content of the last attempt; if such
+/// does not buffer larger content, streams, downloads or the content of the last attempt. If such
 /// content breaks off, the gate does not retry.
 public struct Retry: RequestRetrier {
     private let attempts: Int

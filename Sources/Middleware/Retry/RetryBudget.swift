@@ -8,7 +8,7 @@ import TurnpikeSupport
 ///
 /// The limit prevents that retries make an outage worse. Within a window, a client may retry a
 /// fraction of its calls, plus a fixed number of calls per second. The fixed number allows a client
-/// with few calls to retry; Finagle and tower use the same scheme. The budget counts a retry when
+/// with few calls to retry. Finagle and tower use the same scheme. The budget counts a retry when
 /// the gate decides to retry, and therefore includes retries that wait. If the gate does not send
 /// the retry, the gate returns the retry to the budget.
 ///

@@ -13,7 +13,7 @@ public import TurnpikeSupport
 ///
 /// Fields are sorted by name, or have the order of the type's properties. Array elements have the
 /// order of the array. Dictionaries and sets are always sorted, because the result must be the same
-/// in each run. A `URL` becomes the text of the URL, and a `Decimal` becomes plain digits; integers
+/// in each run. A `URL` becomes the text of the URL, and a `Decimal` becomes plain digits. Integers
 /// are exact.
 public struct FormEncoder: Sendable {
     /// The names of array elements.

@@ -283,7 +283,7 @@ struct BinaryPropertyList {
     }
 
     // Checks an integer of 16 bytes. Foundation writes such integers only for values above
-    // `Int64.max`; Foundation would clamp values above 64 bits, and misread negative values.
+    // `Int64.max`. Foundation would clamp values above 64 bits, and misread negative values.
     private func checkLong(at start: Int) throws {
         guard start + 16 <= table else { throw PropertyListGuard.fault("is corrupt") }
         guard bytes[start..<start + 8].allSatisfy({ $0 == 0 }) else {

@@ -41,11 +41,12 @@ extension Call {
     /// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because each repetition
     /// of a POST may cost money or have an effect. Without reconnection, the end of the stream ends
     /// the sequence, and a stream that breaks off throws an error.
-    /// ``/TurnpikeCore/Call/retryable(_:)`` overrides this rule for one call: with true, a POST is
-    /// sent again; with false, not even a GET is sent again.
+    /// ``/TurnpikeCore/Call/retryable(_:)`` overrides this rule for one call. With true, a POST is
+    /// sent again. With false, not even a GET is sent again.
     ///
     /// The client's deadline applies to each connection up to the response head. The client's idle
-    /// limit does not apply, because a stream may be silent for any time; `idleLimit` sets a limit.
+    /// limit does not apply, because a stream may be silent for any time. The parameter `idleLimit`
+    /// sets a limit.
     /// - Parameters:
     ///   - reconnects: The maximum number of further requests for the stream, if the request may be
     ///     repeated.

@@ -9,8 +9,8 @@
 /// }
 /// ```
 ///
-/// Inside a retry gate, the adapter runs for each attempt; inside a redirect gate, for each
-/// request. If an adapter never suspends, a ``SynchronousRequestAdapter`` costs less.
+/// The adapter runs for each attempt inside a retry gate, and for each request inside a redirect
+/// gate. If an adapter never suspends, a ``SynchronousRequestAdapter`` costs less.
 public protocol RequestAdapter: Gate {
     /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) async throws

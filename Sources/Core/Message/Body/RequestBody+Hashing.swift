@@ -17,7 +17,7 @@ extension SHA256 {
     ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
-    ///   once; in this case, the method does not read the body. The method throws
+    ///   once. In this case, the method does not read the body. The method throws
     ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
     ///   body's stream, or `CancellationError`.
     public static func digest(of body: RequestBody) async throws -> Data {

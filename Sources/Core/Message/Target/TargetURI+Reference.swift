@@ -79,8 +79,8 @@ extension TargetURI {
         let parts = URIParts(text)
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
-        // The text after the authority is encoded before Foundation parses the text. Each prefix of
-        // the text is tried; in long text, the position is therefore not searched.
+        // The text after the authority is encoded before Foundation parses the text. The code tries
+        // each prefix of the text, and therefore does not search a long text.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)
         if URL(string: start) != nil { return fault }

@@ -186,8 +186,8 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// Returns the URI with the scheme in lower case, as the target of a redirect; a URI without a
-    /// fragment gets the fragment of the other URI (RFC 9110 §10.2.2).
+    /// Returns the URI as the target of a redirect, with the scheme in lower case and, if it has no
+    /// fragment, the fragment of the other URI (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
         let inherited = parts.fragment == nil ? other.parts.fragment : nil
