@@ -4,9 +4,9 @@ import TurnpikeSupport
 
 /// The environment of a request in the chain of gates.
 ///
-/// A context has the identity of the call, clocks, randomness, values and cancellation. A context
-/// belongs to one attempt of one call. A gate passes the context to `next`. A gate that may cancel
-/// the inner gates passes a ``child(deadline:)`` instead.
+/// A context contains the identity of the call, clocks, randomness, values and cancellation. A
+/// context belongs to one attempt of one call. A gate passes the context to `next`. A gate that may
+/// cancel the inner gates passes a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()

@@ -23,7 +23,7 @@ struct PhasedPass {
         first = position
     }
 
-    /// Calls `before` of the gates, up to the first gate of another kind.
+    /// Calls the method `before` of each gate, up to the first gate of another kind.
     mutating func enter() throws {
         while position < plan.nodes.count, position - first < UInt64.bitWidth {
             switch plan.nodes[position] {

@@ -41,7 +41,7 @@ public struct GateFacts: Sendable {
     /// the credentials of the callers.
     public var knowsCaller = false
 
-    /// Whether other clients can use the stored responses, because the gate has no partition.
+    /// Whether the gate stores responses without a partition, for the use of other clients too.
     public var lacksPartition = false
 
     /// Whether the gate adds a value that depends on the content, such as a signature.

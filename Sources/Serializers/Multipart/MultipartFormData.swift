@@ -92,8 +92,7 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // A random boundary needs no check, because nobody can write a part that contains the
-        // boundary.
+        // A random boundary needs no check, because nobody can predict the boundary.
         if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
             return refuse("a part contains the form's boundary; pass another, or pass no boundary")
         }

@@ -88,7 +88,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
                     "the next page has another origin, to which no credentials may go; request this"
                         + " page by a separate call", response: head)
             }
-            // A connect target for http may not serve https.
+            // The server at a connect target for http may not support https.
             if from != to { call.request.options.connectTarget = nil }
             if let identity = Self.identity(of: call.request), seen.contains(identity) {
                 throw ClientError(

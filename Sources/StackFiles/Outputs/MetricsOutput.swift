@@ -52,7 +52,7 @@ final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // No call can fail with the error, because no call is running.
+            // The error is only recorded, because no call is running that could fail.
             if let path { faults?.record(path, error) }
         }
     }

@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// Any token is a method. If a method is not a token, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-    /// The method as in the request line.
+    /// The name of the method, with the case of the request line.
     public let rawValue: String
 
     /// Creates a method from its name.
