@@ -6,13 +6,13 @@ import TurnpikeSerializers
 extension Client {
     /// Creates a client with the standard serializers.
     /// - Parameters:
-    ///   - baseURL: The base for relative URLs of requests: text, a URL or a target. If it is not
-    ///     valid, the client reports that, and each call fails with the error.
+    ///   - baseURL: The base for relative URLs of requests: text, a URL or a target. If the base
+    ///     URL is not valid, ``/TurnpikeCore/Client/fault`` is the error of each call.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
     ///     `TurnpikeInspection`, or nil.
-    ///   - timeSource: The source of all time in calls.
+    ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
         baseURL: (some TargetConvertible)? = Target?.none, transport: any Transport,

@@ -13,8 +13,8 @@ extension Stack {
     /// 6. ``IdleTimeout``: 30 s without a byte of the body.
     /// 7. ``Limits``: 100 MiB in memory, 256 KiB of header fields.
     ///
-    /// The validator is outside the retry gate. The retry gate therefore decides by the status,
-    /// even if the validator refuses the status later.
+    /// The validator is outside the retry gate, and the retry gate therefore decides by the status.
+    /// The validator may refuse that status later.
     public static var standard: Stack {
         [
             .deadline(), .validate(), .redirect(), .retry(), .attemptTimeout(), .idleTimeout(),

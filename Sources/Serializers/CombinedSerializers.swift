@@ -3,10 +3,8 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// Runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
-    /// Whether the content is collected, even if the other serializer does not need it.
     var collectsAll = false
     let run: @Sendable (Response, SerializationContext) async throws -> Output
 
@@ -22,7 +20,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer with a closure that transforms the values and may throw any error.
+    /// Returns a serializer whose values are transformed by a closure, which may throw any error.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> some ResponseSerializer<Value> {
@@ -30,7 +28,7 @@ extension ResponseSerializer {
     }
 }
 
-/// Tries serializers in order and returns the value of the first that can read the content.
+/// Tries several serializers in order, and returns the value of the first that succeeds.
 ///
 /// ```swift
 /// let text = FirstFitSerializer([JSONSerializer().map { $0.description }, StringSerializer().map { $0 }])
@@ -41,18 +39,18 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
     /// Creates a serializer that tries `serializers` in order.
     public init(_ serializers: [any ResponseSerializer<Output>]) { self.serializers = serializers }
 
-    /// The media types that any of the serializers accepts.
+    /// The media types of all serializers.
     public func accept(in table: SerializerTable) -> [MediaType] {
         serializers.flatMap { $0.accept(in: table) }.reduce(into: []) { ranges, range in
             if !ranges.contains(range) { ranges.append(range) }
         }
     }
 
-    /// The whole content.
+    /// The maximum integer, because the serializer collects the whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content once and returns the value of the first serializer that can read it.
-    /// - Throws: The error of the first serializer if none can read the content.
+    /// Collects the content once, and returns the value of the first serializer that succeeds.
+    /// - Throws: The error of the first serializer, if every serializer fails.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Output {
@@ -76,7 +74,6 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
     }
 }
 
-/// Collects the content of a response once and returns the values of several serializers.
 struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
     typealias Output = (repeat (each Serializer).Output)
 
@@ -98,7 +95,6 @@ struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer 
 
     func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content and returns the values in order; throws the first error.
     func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> (repeat (each Serializer).Output) {
@@ -113,7 +109,7 @@ struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer 
 }
 
 extension Call {
-    /// Sends the request once and returns the value of each serializer.
+    /// Sends the request once, and returns the value of each serializer.
     ///
     /// ```swift
     /// let (user, bytes) = try await client.get("users/1")
@@ -146,7 +142,7 @@ public struct EmptyContentRule: Sendable {
     /// A rule that allows any response to be empty.
     public static let any = EmptyContentRule()
 
-    /// Returns the same rule, which also treats up to 16 bytes of whitespace as empty content.
+    /// Returns the same rule, for which up to 16 bytes of whitespace count as empty content.
     public func countingBlanks() -> Self {
         var copy = self
         copy.countsBlanks = true
@@ -168,7 +164,7 @@ public struct EmptyContentRule: Sendable {
 }
 
 extension ResponseSerializer {
-    /// Returns the same serializer, with a value for responses that have no content.
+    /// Returns the same serializer with a value for responses without content.
     /// - Parameters:
     ///   - value: The value.
     ///   - rule: The responses that may have no content.
@@ -189,9 +185,10 @@ extension ResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
+    /// Returns a serializer that removes a prefix which prevents that JSON runs as a script.
     ///
-    /// Google and Angular send `)]}'` and the rest of the line, others `while(1);` or `for(;;);`.
+    /// Google and Angular send `)]}'` and the rest of the line, and other servers send `while(1);`
+    /// or `for(;;);`.
     public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
         preprocessed { content in
             if content.starts(with: Data(")]}'".utf8)) {
@@ -211,7 +208,7 @@ extension ResponseSerializer {
         }
     }
 
-    /// Returns a serializer that transforms the content first.
+    /// Returns a serializer that transforms the content before the decoding.
     ///
     /// ```swift
     /// let json = JSONSerializer().preprocessed { try decrypted($0) }

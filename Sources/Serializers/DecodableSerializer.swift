@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decodes the content into a type, with the client's decoder for the content's media type.
+/// Decodes the content into a type, with the decoder that the client has for the media type.
 public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSerializer {
     private let decoder: (any ValueDecoder)?
     private let ranges: [MediaType]
@@ -17,7 +17,7 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
     /// Creates a serializer with a fixed decoder.
     /// - Parameters:
     ///   - type: The type.
-    ///   - decoder: The decoder, used for content of any media type.
+    ///   - decoder: The decoder for content of any media type.
     ///   - accept: The media ranges for `Accept`.
     public init(
         _ type: Output.Type = Output.self, with decoder: any ValueDecoder,
@@ -32,13 +32,14 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
         decoder == nil ? table.acceptForDecoders : ranges
     }
 
-    /// The whole content.
+    /// The maximum integer, because the serializer collects the whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Decodes the value.
     ///
-    /// A response that never has content yields the value of an ``EmptyResponse``, or nil for an
-    /// optional type. If the content has no media type, the first decoder of the table reads it.
+    /// If a response never has content, the value is that of an ``EmptyResponse``, or nil for an
+    /// optional type. If the content has no media type, the first decoder of the table decodes the
+    /// content.
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
@@ -101,11 +102,11 @@ extension ResponseSerializer {
 extension Call {
     /// Sends the request and decodes the content of the response.
     ///
-    /// The media type of the content selects the decoder from the client's table.
+    /// The media type of the content selects the decoder in the client's table.
     ///
     /// In a module whose declarations belong to the main actor by default, write `nonisolated`
-    /// before the type. Otherwise, the compiler refuses the type, because its conformance to
-    /// `Decodable` belongs to the main actor.
+    /// before the type. Without `nonisolated`, the compiler refuses the type, because the
+    /// conformance to `Decodable` belongs to the main actor.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the
@@ -131,7 +132,7 @@ extension Call {
         try await serialized(with: DecodableSerializer(type))
     }
 
-    /// Sends the request and decodes the content with a decoder, for any media type.
+    /// Sends the request, and decodes content of any media type with a decoder.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, with decoder: any ValueDecoder
     ) async throws -> Value {
@@ -139,8 +140,8 @@ extension Call {
     }
 }
 
-/// A type that has a value for responses without content: 204, 205, or a response to HEAD.
+/// A type with a value for responses without content: 204, 205, or a response to HEAD.
 public protocol EmptyResponse {
-    /// The value.
+    /// The value for a response without content.
     static var emptyValue: Self { get }
 }

@@ -8,13 +8,13 @@ public struct JSONSerializer: ContentSerializer {
     private let options: JSONReadingOptions
 
     /// Creates the serializer.
-    /// - Parameter options: How the text is parsed.
+    /// - Parameter options: The options of the parser.
     public init(options: JSONReadingOptions = JSONReadingOptions()) { self.options = options }
 
     /// The media type of JSON.
     public var accept: [MediaType] { [.json] }
 
-    /// The value `null`.
+    /// The value `null`, for empty content.
     public var emptyOutput: JSONValue? { .null }
 
     /// Parses the content.
@@ -39,11 +39,12 @@ extension Call {
 /// Decodes JSON with Foundation's `JSONDecoder`.
 ///
 /// Before decoding, the parser of ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)``
-/// checks the content, and refuses it with line and column if it is not JSON. `JSONDecoder` alone
-/// accepts a comma after the last element, UTF-16, and malformed members that the type does not
-/// name. With the check, ``TurnpikeCore/Call/json()`` and ``TurnpikeCore/Call/decode(_:)`` accept
-/// the same texts. If several members have the same name, the first counts. A
-/// ``/TurnpikeCore/JSONValue``, alone or within a type, has exactly the value of the text.
+/// checks the content. If the content is not JSON, the error contains the line and column. Without
+/// this check, `JSONDecoder` would accept a comma after the last element, UTF-16, and malformed
+/// members that the type does not name. With the check, ``TurnpikeCore/Call/json()`` and
+/// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have the same name,
+/// the first member is decoded. A ``/TurnpikeCore/JSONValue``, alone or within a type, has exactly
+/// the value of the text.
 ///
 /// | exception | effect | reason |
 /// |---|---|---|
@@ -55,8 +56,8 @@ public struct JSONValueDecoder: ValueDecoder {
     private let makeDecoder: @Sendable () -> JSONDecoder
 
     /// Creates a decoder.
-    /// - Parameter makeDecoder: Creates and configures the decoder, once for each value. The
-    ///   default reads dates as ISO 8601.
+    /// - Parameter makeDecoder: Creates and configures a decoder for each value. The default reads
+    ///   dates as ISO 8601.
     public init(
         _ makeDecoder: @escaping @Sendable () -> JSONDecoder = {
             let decoder = JSONDecoder()
@@ -81,7 +82,7 @@ public struct JSONValueDecoder: ValueDecoder {
             where isChecked && context.codingPath.isEmpty
             && context.debugDescription == "The given data was not valid JSON."
         {
-            // The JSON is valid, so this is Foundation's error for a number out of range.
+            // The content is valid JSON, and this error can only mean a number out of range.
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: [], debugDescription: "A number does not fit in its type.",
@@ -149,10 +150,10 @@ extension Client {
 
     /// Describes a request with a JSON body.
     ///
-    /// A value that cannot be encoded fails the call before anything is sent.
+    /// If the value cannot be encoded, the call fails before anything is sent.
     /// - Parameters:
     ///   - method: The method.
-    ///   - target: The URL, or text that is resolved against the client's base URL.
+    ///   - target: The URL, or a text that is resolved against the client's base URL.
     ///   - value: The value.
     ///   - encoder: The encoder; the default writes ISO 8601 dates and sorts members by name.
     ///   - query: Items to append to the query of the target.

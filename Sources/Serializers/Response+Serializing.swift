@@ -10,7 +10,7 @@ extension Response {
     /// the defaults apply. Call this method only once, because the body can be read only once.
     /// - Parameter serializer: Converts the response.
     /// - Returns: The value.
-    /// - Throws: The errors of the serializer, with the request as it was sent.
+    /// - Throws: The errors of the serializer, with the request as the transport sent it.
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
@@ -85,9 +85,10 @@ extension ClientError {
     }
 }
 
-/// The error for empty content, which is not text, JSON or any other value.
+/// The error for empty content, because empty content is neither text, JSON nor another value.
 ///
-/// Empty content is valid only if a response never has content (204, 205, a response to HEAD).
+/// Empty content is valid only for a response that never has content (204, 205, a response to
+/// HEAD).
 enum EmptyContent {
     static func error(_ what: String) -> ClientError {
         ClientError(
@@ -104,7 +105,7 @@ extension Call {
 }
 
 extension ResponseBody {
-    /// Returns the first bytes for an error, even if the body breaks off, and drops the others.
+    /// Returns the first bytes for an error, and discards the other bytes.
     /// - Throws: `CancellationError` if the task is cancelled.
     func beginning(upTo maxBytes: Int) async throws -> Data {
         var kept = Data()
@@ -116,7 +117,7 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The error of the rejection says more than the error of the body.
+            // The error of the rejection is more important than the error of the body.
         }
         return kept
     }
@@ -148,7 +149,7 @@ extension SerializerTable {
     }
 }
 
-/// Returns the value of the serializer that the client's table has for the content's media type.
+/// Returns the value of the serializer that the client has for the media type of the content.
 public struct AutoSerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
@@ -156,10 +157,10 @@ public struct AutoSerializer: ResponseSerializer {
     /// The media types of all serializers in the table.
     public func accept(in table: SerializerTable) -> [MediaType] { table.acceptForSerializers }
 
-    /// The maximum over all serializers: the media type is unknown before the head arrives.
+    /// The maximum of all serializers, because the media type is unknown before the head arrives.
     public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
 
-    /// Returns the value of the first serializer in the table that matches.
+    /// Returns the value of the first matching serializer in the table.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> any Sendable {
@@ -177,12 +178,12 @@ public struct AutoSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == AutoSerializer {
-    /// Returns the value of the serializer for the content's media type.
+    /// Returns the value of the serializer for the media type of the content.
     public static var auto: Self { AutoSerializer() }
 }
 
 extension Call {
-    /// Sends the request and returns the value of the serializer for the content's media type.
+    /// Sends the request, and returns the value of the serializer for the content's media type.
     public func auto() async throws -> any Sendable {
         try await serialize(with: AutoSerializer())
     }

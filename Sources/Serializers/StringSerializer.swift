@@ -5,20 +5,21 @@ public import TurnpikeSupport
 
 /// Decodes the content as text.
 ///
-/// The encoding is the caller's encoding, or else that of a byte order mark, or else the `charset`
-/// parameter of `Content-Type`, or else UTF-8. Bytes that are not valid in the encoding throw an
-/// error and are never replaced. An unknown charset is an error too.
+/// The encoding is the first known encoding in this order: the caller's encoding, the encoding of a
+/// byte order mark, the `charset` parameter of `Content-Type`, and UTF-8. If bytes are not valid in
+/// the encoding, the serializer throws an error and does not replace the bytes. An unknown charset
+/// is also an error.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 
     /// Creates the serializer.
-    /// - Parameter encoding: The encoding, even if the response declares another encoding.
+    /// - Parameter encoding: The encoding, which overrides the encoding that the response declares.
     public init(encoding: String.Encoding? = nil) { self.encoding = encoding }
 
-    /// Text, or with lower preference any media type.
+    /// Text and, with lower preference, any media type.
     public var accept: [MediaType] { [MediaType("text", "*"), MediaType("*", "*", quality: 0.8)] }
 
-    /// An empty string.
+    /// An empty string, for empty content.
     public var emptyOutput: String? { "" }
 
     /// Decodes the content.
@@ -64,7 +65,7 @@ extension ResponseSerializer where Self == StringSerializer {
     /// Decodes the content as text.
     public static var string: Self { StringSerializer() }
 
-    /// Decodes the content as text in a given encoding.
+    /// Decodes the content as text in this encoding.
     public static func string(encoding: String.Encoding) -> Self {
         StringSerializer(encoding: encoding)
     }
@@ -72,10 +73,10 @@ extension ResponseSerializer where Self == StringSerializer {
 
 extension Call {
     /// Sends the request and returns the content of the response as text.
-    /// - Parameter encoding: The encoding; nil for the encoding that the response declares.
+    /// - Parameter encoding: The encoding; if nil, the encoding that the response declares.
     /// - Returns: The text.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in
-    ///   their encoding.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in the
+    ///   encoding.
     public func string(encoding: String.Encoding? = nil) async throws -> String {
         if let encoding { return try await serialize(with: StringSerializer(encoding: encoding)) }
         return try await serialize(
@@ -109,12 +110,12 @@ public struct EmptySerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// The maximum number of bytes that are read in order to reuse the connection.
+    /// The maximum number of bytes that are read before the connection can serve other requests.
     public func collectedBytes(in table: SerializerTable) -> Int { Self.readLimit }
 
-    /// Reads and discards the content, so that the connection can be reused.
+    /// Reads and discards the content, after which the connection can serve other requests.
     public func serialize(_ response: Response, context: SerializationContext) async throws {
-        // Reading large content costs more than a new connection.
+        // A read of large content costs more than a new connection.
         if let length = response.body.length, length > Self.readLimit {
             return response.body.cancel(.drop)
         }

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A mistake in a stack file: its path, the value in the file, and the expected value.
+/// A mistake in a stack file, with the path, the value in the file, and the expected value.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.
     public enum Kind: Hashable, Sendable {
@@ -46,7 +46,7 @@ final class IssueReport {
     private var first: [ConfigurationIssue] = []
     private var others = 0
     private var othersKind = ConfigurationIssue.Kind.unsupported
-    // The values from the environment and from other files.
+    // The values from the environment and from other files, which messages must not show.
     private var hidden: Set<String> = []
 
     var count: Int { first.count + others }
@@ -59,7 +59,7 @@ final class IssueReport {
         return first + [rest]
     }
 
-    // Adds a mistake. The message is created only if it will be shown.
+    // Adds a mistake, whose message is created only if the report shows it.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String
@@ -77,7 +77,7 @@ final class IssueReport {
         for issue in issues { add(issue.kind, at: issue.path, issue.message) }
     }
 
-    /// Hides a text in all messages, because the file refers to the text as a secret.
+    /// Hides a text in all messages, because the file marks the text as a secret.
     func hide(_ text: String) {
         if text.isEmpty { return }
         hidden.formUnion([
@@ -86,14 +86,15 @@ final class IssueReport {
     }
 
     private func shown(_ message: String) -> String {
-        // Longer words are hidden first, because one word may be the beginning of another.
+        // Longer words are hidden first, because one word may be the beginning of another word.
         let words = hidden.sorted { $0.utf8.count > $1.utf8.count }
         return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
     }
 
     // A message contains only the beginning of a long text.
     private static func hide(_ word: String, in message: String) -> String {
-        // A short text would match everywhere, so only quoted occurrences are hidden.
+        // Only quoted occurrences of a short text are hidden, because a short text may occur
+        // everywhere.
         if word.utf8.count < 4 {
             return message.replacing("\"\(word)\"", with: "\"\(Redaction.mark)\"")
         }

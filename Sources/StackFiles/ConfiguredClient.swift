@@ -11,11 +11,11 @@ public import TurnpikeCore
 /// try configured.reload(StackFile(contentsOf: url))  // a bad file throws, and changes nothing
 /// ```
 ///
-/// A reload first builds the complete new stack, and then uses it for new calls. Running calls keep
-/// their stack. The state of a gate (circuit breakers, budgets, cookie jars, caches) survives if
-/// its `id`, or its name and position, is unchanged. Each gate decides which settings identify its
-/// state (``Settings/reloadable(_:for:updating:_:)``). New rules for existing state also apply to
-/// running calls.
+/// A reload builds the complete new stack before new calls use the new stack. Running calls keep
+/// the old stack. The state of a gate (circuit breakers, budgets, cookie jars, caches) survives if
+/// the `id` of the gate, or its name and position, is unchanged. Each gate decides which settings
+/// identify the state of the gate (``Settings/reloadable(_:for:updating:_:)``). If a state
+/// survives, new rules for the state also apply to running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
@@ -60,11 +60,11 @@ public final class ConfiguredClient: Sendable {
 
     /// Loads another file.
     ///
-    /// The transport stays if its part of the file is unchanged. The same is true for the state
-    /// that `shared` describes. The base URL cannot change, because earlier requests were resolved
-    /// against it.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. If this error
-    ///   is thrown, the previous file stays in use.
+    /// The transport does not change if its part of the file is unchanged. The same rule applies to
+    /// the state that `shared` describes. The base URL cannot change, because earlier requests were
+    /// resolved against the base URL.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. After this
+    ///   error, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
             guard file.root["baseURL"] == state.file.root["baseURL"] else {
@@ -85,8 +85,8 @@ public final class ConfiguredClient: Sendable {
 }
 
 extension Client {
-    // The client releases the shared state at its end, or after the last call of a stack that used
-    // the state.
+    // The client releases the shared state when the client ends, or after the last call of a stack
+    // that used the state.
     fileprivate func put(_ parts: StackFile.Parts) {
         replace(stack: parts.stack, transport: parts.transport) { [shared = parts.shared] in
             await shared?.shutdown()

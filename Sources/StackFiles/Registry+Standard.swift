@@ -68,14 +68,15 @@ extension SettingDescription {
 }
 
 extension Settings {
-    /// Returns the gate, behind a switch if the setting `switch` is present.
+    /// Returns the gate behind a switch, or the gate alone without the setting `switch`.
     public func switched(_ gate: any Gate) -> any Gate {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 
     /// Returns the switch of a gate.
     ///
-    /// A reload keeps the switch, and sets it to the share in the file.
+    /// A reload does not replace the switch, and sets the share of the switch to the share in the
+    /// file.
     public func control(_ share: Double) -> Switch {
         let name = "the stack file"
         return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
@@ -92,14 +93,14 @@ extension ConfiguredClient {
 }
 
 extension Registry {
-    /// Returns the reference of stack files with these names, as Markdown.
+    /// Returns the reference of stack files with the names of this registry, as Markdown.
     ///
-    /// The reference has each transport and gate, with its settings, their types and defaults, and
+    /// The reference has each transport and gate, with the settings, their types and defaults, and
     /// an example. If a part has a ``PartDescription``, the reference also explains the part. To
-    /// observe the settings, each factory runs on an empty object and on its example, as for a
+    /// observe the settings, each factory runs with an empty object and with the example, as for a
     /// check (``Settings/isDryRun``).
-    /// - Parameter modules: The modules whose gates are shown as DocC links. Other gates are shown
-    ///   by their names.
+    /// - Parameter modules: The modules whose gates become DocC links. Other gates have only their
+    ///   names.
     /// - Returns: The text, whose first line is a heading.
     public func reference(linking modules: Set<String> = []) -> String {
         ReferenceText(linked: modules)
@@ -108,18 +109,18 @@ extension Registry {
                 stacks: stackNames)
     }
 
-    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, for completion and
-    /// checks in editors.
+    /// Returns the JSON Schema (draft 2020-12) of stack files with the names of this registry, for
+    /// completion and checks in editors.
     ///
     /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
     /// First, each part has a complete description (``checkReference()``). Second, each factory
     /// reads and requires the same settings for each file. If a factory reads a setting only for a
     /// certain value of another setting, the example must have that value.
     ///
-    /// If a part has no description, or its factory throws on the example, the schema allows any
-    /// setting for the part. Only a check finds missing files, and settings that do not fit each
-    /// other.
-    /// - Returns: The schema. ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
+    /// If a part has no description, or its factory throws an error for the example, the schema
+    /// allows any setting for the part. Only a check finds missing files, and settings that are not
+    /// compatible.
+    /// - Returns: The schema, which ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes.
     public func schema() -> JSONValue {
         ReferenceSchema(
             transports: transportReferences, gates: gateReferences, shared: sharedReferences,
@@ -129,9 +130,9 @@ extension Registry {
 
     /// Returns the gaps and mistakes of this registry's descriptions.
     ///
-    /// A description must have exactly the settings that the factory reads. A described default
-    /// must equal the default that the factory reads. The factory must accept the example. Test
-    /// that there are no issues:
+    /// A description must have exactly the settings that the factory reads. A default in a
+    /// description must equal the default that the factory reads. The factory must accept the
+    /// example. In a test, there should be no issues:
     ///
     /// ```swift
     /// #expect(registry.checkReference().isEmpty)

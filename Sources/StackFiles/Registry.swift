@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The names that a stack file may use for gates, transports and complete stacks.
 ///
-/// A registry is a value: nothing is registered globally. A plugin adds a name in one line:
+/// A registry is a value, and no name is registered globally. A plugin adds a name in one line:
 ///
 /// ```swift
 /// var registry = Registry.standard
@@ -21,7 +21,7 @@ public struct Registry: Sendable {
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
     private var sharedParts: [String: Part<any SharedPart>] = [:]
-    // The current name for each earlier name of a gate. `gates` has only the current names.
+    // The current name for each earlier name of a gate. `gates` contains only the current names.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private(set) var meters: [String: any GateMeter] = [:]
@@ -34,7 +34,7 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a gate under a name.
     ///
-    /// After this, an earlier name of the gate means the new gate. The description is for the
+    /// After this call, an earlier name of the gate means the new gate. The description is for the
     /// reference and the schema of stack files.
     public mutating func register(
         gate name: String, description: PartDescription? = nil,
@@ -46,8 +46,8 @@ public struct Registry: Sendable {
 
     /// Adds an earlier name of a registered gate.
     ///
-    /// The earlier name refers to the current name, so it also means a gate that replaces the
-    /// current one.
+    /// The earlier name refers to the current name, and therefore also to a gate that replaces the
+    /// current gate.
     public mutating func register(gate alias: String, sameAs name: String) {
         precondition(gates[name] != nil && alias != name, "there is no gate \(name) to rename")
         gates[alias] = nil
@@ -57,8 +57,9 @@ public struct Registry: Sendable {
     /// Adds or replaces a transport under a name.
     ///
     /// The first registered transport is the default for files that name no transport. A check
-    /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, its
-    /// factory should then only read the settings and return a ``/TurnpikeCore/MockTransport``.
+    /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, the
+    /// factory should only read the settings and return a ``/TurnpikeCore/MockTransport`` for a
+    /// check.
     public mutating func register(
         transport name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Transport
@@ -69,8 +70,8 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a kind of shared state under a name.
     ///
-    /// A check (``Settings/isDryRun``) must open nothing: the factory should then read its settings
-    /// and return a part that does nothing.
+    /// A check (``Settings/isDryRun``) must open nothing: the factory should only read the
+    /// settings, and return a part that does nothing.
     /// - Parameters:
     ///   - name: The name in files.
     ///   - description: The description for the reference and the schema of stack files.
@@ -96,18 +97,17 @@ public struct Registry: Sendable {
     /// ```
     /// - Parameters:
     ///   - meter: Receives the figures of all clients that use the registry.
-    ///   - name: The name in files. If a file names a meter that is not registered, the file is
-    ///     refused.
+    ///   - name: The name in files. A file that names an unregistered meter is refused.
     public mutating func register(meter: any GateMeter, as name: String) { meters[name] = meter }
 
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
     var sharedNames: [String] { sharedParts.keys.sorted() }
     var stackNames: [String] { stacks.keys.sorted() }
 
-    // The gates as the reference shows them, sorted by name.
+    // The gates in the form of the reference, sorted by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
-            // The name of a private type contains a number as its context.
+            // The name of a private type contains a number for its context.
             String(reflecting: type(of: $0)).replacing(/\(unknown context at [^)]*\)\./, with: "")
         }
     }
@@ -133,8 +133,8 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    // Returns the shared part of a file. The texts to which references lead identify the part too,
-    // so a new password makes a new part.
+    // Returns the shared part of a file. The texts of references also identify the part: a new
+    // password creates a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(
@@ -143,7 +143,7 @@ public struct Registry: Sendable {
             let part = sharedParts[name]
         else { return nil }
         inner.stateKey = "shared"
-        // The code that reads the setting reports a reference with a mistake.
+        // The code that reads the setting reports a mistake in a reference.
         let silent = Settings([:], Settings.Reading())
         return try? inner.reloadable("part", for: Unshown(silent.resolved(value, at: ""))) {
             guard let made = attempt(inner, "shared", settings, { try part.make(inner) }) else {
@@ -163,7 +163,7 @@ public struct Registry: Sendable {
             var ids: Set<String> = []
             return elements.enumerated().compactMap { number, element in
                 let before = settings.report.count
-                // If a gate has a mistake, it has defaults in place of the settings of the file.
+                // A gate with a mistake has defaults in place of the settings in the file.
                 guard let made = gate(element, number: number, in: settings, &ids),
                     settings.report.count == before
                 else { return nil }

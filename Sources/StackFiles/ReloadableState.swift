@@ -22,8 +22,8 @@ final class ReloadableState: Sendable {
 
     init() { contents = Mutex(Contents()) }
 
-    // Creates the state for a stack that replaces another stack. If the new stack does not request
-    // a state, that state is released.
+    // Creates the state for a stack that replaces another stack. A state that the new stack does
+    // not request is released.
     init(following other: ReloadableState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
@@ -47,7 +47,7 @@ final class ReloadableState: Sendable {
         return state
     }
 
-    // Applies the new settings to the state that stays, and releases all other state. The client
+    // Applies the new settings to the remaining state, and releases all other state. The client
     // calls this method when a stack is in use.
     func settle() {
         let (updates, _) = contents.withLock { contents in
@@ -80,15 +80,15 @@ extension Settings {
     /// Returns state that survives a reload of the stack.
     ///
     /// If an earlier stack has state for the same gate and key with equal settings, the result is
-    /// that state. Otherwise, the result is new state.
+    /// that state. If there is no such state, the result is new state.
     ///
     /// If several stacks share a gate, the gate itself can be the state.
     /// - Parameters:
-    ///   - key: Identifies the state within its gate.
-    ///   - settings: The settings that the state was created from. Leave out settings that can be
-    ///     applied to existing state.
-    ///   - update: Applies this gate's settings to the state of an earlier stack, as soon as the
-    ///     new stack is in use. If the file is rejected, nothing calls the closure.
+    ///   - key: Identifies the state within the gate.
+    ///   - settings: The settings from which the state was created. Leave out settings that
+    ///     existing state can adopt.
+    ///   - update: Applies the settings of this gate to the state of an earlier stack, when the new
+    ///     stack is in use. If the file is rejected, the closure does not run.
     ///   - make: Creates the state.
     /// - Returns: The state.
     public func reloadable<State: Sendable>(
@@ -103,9 +103,9 @@ extension Settings {
     /// See ``reloadable(_:for:updating:_:)``.
     /// - Parameters:
     ///   - key: Identifies the state. Gates with the same key and equal settings share the state.
-    ///   - settings: The settings that the state was created from. Leave out settings that can be
-    ///     applied to existing state.
-    ///   - update: Applies this gate's settings to existing state, as soon as the stack is in use.
+    ///   - settings: The settings from which the state was created. Leave out settings that
+    ///     existing state can adopt.
+    ///   - update: Applies the settings of this gate to existing state, when the stack is in use.
     ///   - make: Creates the state.
     /// - Returns: The state.
     public func shared<State: Sendable, From: Hashable & Sendable>(
@@ -117,7 +117,7 @@ extension Settings {
     }
 
     // Returns an object that all stacks of one registry and its copies share, such as the writer of
-    // a file. `make` runs once for each key.
+    // a file. The closure runs once for each key.
     func common<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
         reading.common.value(key, make)
     }

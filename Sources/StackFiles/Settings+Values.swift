@@ -3,8 +3,8 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-// If a required setting is missing, the part is never used, so the results of these functions do
-// not matter.
+// If a required setting is missing, the part is never used, and the results of these functions are
+// not important.
 extension Settings {
     // MARK: Numbers
 
@@ -130,7 +130,7 @@ extension Settings {
 
     /// Returns one of several strings, or nil if the value is missing or wrong.
     ///
-    /// The value is required.
+    /// The setting is required.
     public func requiredChoice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, of type: Choice.Type = Choice.self
     ) -> Choice? where Choice.RawValue == String {
@@ -147,8 +147,8 @@ extension Settings {
             let name = text(value, at: key)
         else { return nil }
         if let choice = Choice(rawValue: name) { return choice }
-        // If the value comes from a reference, the message shows not even a similar name: the value
-        // may be a secret.
+        // For a value from a reference, the message does not even show a similar name, because the
+        // value may be a secret.
         let (told, shown) =
             value.string == nil
             ? ("", "the referenced string") : (name, "\"\(Grammar.escaped(name))\"")
@@ -173,7 +173,7 @@ extension Settings {
         }
     }
 
-    // Makes a value of each element of a list. If an element has no value, that is a mistake.
+    // Converts each element of a list into a value. An element without a value is a mistake.
     func each<Element, Value>(
         _ elements: [Element], of key: String, expected: String, _ make: (Element) -> Value?
     ) -> [Value] {
@@ -216,7 +216,7 @@ extension Settings {
 
     private func object(_ key: String, isRequired: Bool) -> Settings? {
         let object = read(key, .object, isRequired: isRequired, \.object)
-        // The reference also shows the settings of a missing object.
+        // The reference also contains the settings of a missing object.
         let isShown = describesMembers(of: key) && (value(key) ?? .null) == .null
         return (object ?? (isShown ? [:] : nil)).map { nested($0, at: key) }
     }
@@ -224,7 +224,7 @@ extension Settings {
 
 extension SettingType {
     // Returns the text for a value of the wrong type, for a message. If a number is expected, the
-    // text shows a number as written. For other values, the text shows only the kind, because a
+    // text shows a number from the file. For other values, the text shows only the kind, because a
     // string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
         switch (form, value) {

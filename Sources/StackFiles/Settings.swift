@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// The settings of one part of a stack file, for the factory of the part.
 ///
-/// Each method names a key, its type and its bounds. If a value is wrong, the method records a
-/// mistake with the path, and returns the default. So one check finds all mistakes. A key that no
-/// method has read is also a mistake. Any string may be written as `{"env": "NAME"}` or `{"file":
-/// "PATH"}`, so that secrets stay out of the file.
+/// Each method gets a key, a type and bounds. If a value is wrong, the method records a mistake
+/// with the path, and returns the default. One check therefore finds all mistakes. A key that no
+/// method has read is also a mistake. Any string may be written as `{"env": "NAME"}` or
+/// `{"file": "PATH"}`, which keeps secrets out of the stack file.
 ///
 /// ```swift
 /// registry.register(gate: "tenant") { settings in
@@ -21,7 +21,7 @@ public final class Settings {
     public let path: String
     /// The client's base URL, or nil.
     public var baseURL: URL? { reading.baseURL }
-    /// Whether the file is only checked, so that the factory must not open or create anything.
+    /// Whether the file is only checked, and the factory must not open or create anything.
     public var isDryRun: Bool { reading.isDryRun }
     var stateKey = ""
 
@@ -71,19 +71,19 @@ public final class Settings {
         return member(key)
     }
 
-    /// Whether a key is present with the value null.
+    /// Whether the value of a key is null.
     ///
     /// For some settings, null has a special meaning, such as no limit.
     public func isNull(_ key: String) -> Bool { value(key) == .null }
 
-    /// Returns the settings of an object at any depth of this object.
+    /// Returns the settings of an object inside this object, at any depth.
     public func nested(_ object: JSONObject, at key: String) -> Settings {
         reads?.noteObject(place(key))
         return Settings(object, path: place(key), reading)
     }
 
-    // Whether to show the settings of a missing object in the reference. An object may contain
-    // objects of its kind at any depth, so the depth is limited.
+    // Whether the reference contains the settings of a missing object. The depth is limited,
+    // because an object may contain objects of the same kind at any depth.
     func describesMembers(of key: String) -> Bool {
         reads != nil && place(key).count { $0 == "." } < 4
     }
@@ -92,19 +92,18 @@ public final class Settings {
 
     /// Records a mistake at a key.
     ///
-    /// A report contains the first hundred mistakes and the number of the others. The message is
-    /// created only if the report shows it.
+    /// A report contains the first hundred mistakes, and the number of the other mistakes. The
+    /// message is created only if the report contains the message.
     public func issue(at key: String, _ message: @autoclosure () -> String) {
         report.add(.mistake, at: place(key), message())
     }
 
-    /// Records mistakes that were found elsewhere, with their own paths.
+    /// Records mistakes of other code, which have their own paths.
     public func adopt(_ issues: [ConfigurationIssue]) {
         report.add(issues)
     }
 
-    /// Records a mistake for each of the keys that is present, because the transport does not
-    /// support it.
+    /// Records a mistake for each present key, because the transport does not support the setting.
     public func refuse(_ keys: String..., because reason: String) {
         for key in keys {
             reads?.noteRefusal(place(key), reason)
@@ -116,7 +115,7 @@ public final class Settings {
 
     /// Records a mistake for each key that was not read.
     ///
-    /// Call it after an object (``object(_:)``) was read completely.
+    /// Call this method after an object (``object(_:)``) was read completely.
     public func finish() {
         for member in object where !asked.contains(member.name) {
             issue(
@@ -149,12 +148,12 @@ public final class Settings {
 }
 
 extension Settings {
-    // Returns a string, or the text to which a reference leads.
+    // Returns a string, or the text of a reference.
     func text(_ value: JSONValue, at key: String) -> String? {
         switch value {
         case .string(let text): return text
         case .object(let object) where object.count == 1:
-            // If the factory runs for a description, the environment and other files are not read.
+            // A factory that runs for a description must not read the environment or other files.
             if reads != nil, (object["env"] ?? object["file"])?.string != nil { return "reference" }
             if let name = object["env"]?.string {
                 if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }
@@ -170,7 +169,7 @@ extension Settings {
         return nil
     }
 
-    // Messages never show texts from the environment or from other files.
+    // Messages never contain texts from the environment or from other files.
     private func hidden(_ text: String) -> String {
         report.hide(text)
         return text
@@ -179,7 +178,7 @@ extension Settings {
     private func contents(of path: String, at key: String) -> String? {
         do {
             let text = try String(contentsOfFile: path, encoding: .utf8)
-            // Editors put a line break at the end of a file. The line break is not part of a
+            // Editors add a line break to the end of a file. This line break is not part of the
             // secret.
             return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
         } catch {
@@ -212,9 +211,7 @@ extension Settings {
         return nil
     }
 
-    /// Returns why a field cannot be sent, or nil if it can.
-    ///
-    /// The text never contains the value.
+    /// Returns the reason why a field cannot be sent, without the value, or nil.
     public static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)

@@ -6,8 +6,9 @@ import TurnpikeSupport
 
 /// The member `shared` of a stack file: a store that several gates share.
 ///
-/// The part is created once for each file, before the gates. A reload keeps the part if `shared` is
-/// unchanged. Otherwise, the old part is released after the last call that uses it.
+/// The part is created once for each file, before the gates. If `shared` is unchanged, a reload
+/// does not replace the part. If `shared` has changed, the old part is released after the last call
+/// with the part.
 public protocol SharedPart: AnyObject, Sendable {
     /// Releases the resources of the part.
     ///
@@ -20,7 +21,7 @@ public protocol SharedPart: AnyObject, Sendable {
 ///
 /// The module `TurnpikeSharedStateStackFiles` has an implementation.
 public protocol SharedGates: SharedPart {
-    /// Returns the cool-downs that all gates share. If there is a key, each account has its own
+    /// Returns the cool-downs that all gates share. With a key, each account has its own
     /// cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 }
@@ -52,26 +53,27 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Whether the setting `shared` of this gate asks for the shared state of the file, which a
-    /// mistake may prevent.
+    /// Whether the setting `shared` asks for the shared state of the file, even if there is a
+    /// mistake.
     public var usesSharedPart: Bool {
         value("shared").map { $0 != .null && $0 != .bool(false) } ?? false
     }
 
-    /// Returns the part that the file describes under `shared`, if the setting `shared` of this
-    /// gate asks for it.
+    /// Returns the shared part of the file, if the setting `shared` of this gate asks for the part.
     ///
     /// A gate uses the part if the value of the setting is true, or equals the name in
-    /// `shared.use`. If a gate names a store that the file does not describe, that is a mistake.
+    /// `shared.use`. If a gate asks for a store that the file does not describe, the method records
+    /// a mistake.
     /// - Parameter type: The type of the part.
-    /// - Returns: The part. Nil if the gate does not use it, after a mistake, and for the reference.
+    /// - Returns: The part; nil if the gate does not use the part, after a mistake, and for the
+    ///   reference.
     public func sharedPart<Part>(_ type: Part.Type) -> Part? {
         let key = "shared"
         guard let value = present(key, .either(.boolean, .string), default: .bool(false)) else {
             return nil
         }
         if value.bool == false { return nil }
-        // If the factory runs for a description, there is no file.
+        // A factory that runs for a description has no file.
         if reads != nil { return nil }
         sharing?.isUsed = true
         guard let described = sharing?.value else {

@@ -24,8 +24,8 @@ import TurnpikeSupport
 /// `"shared": true` use that state. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter
 /// in `TurnpikeInspection` that do not apply to the stack.
 ///
-/// The complete file is checked before any part of it is created.
-/// ``/TurnpikeCore/ClientError/Code/configuration`` contains every mistake with its path, the value
+/// The complete file is checked before the creation of any part.
+/// ``/TurnpikeCore/ClientError/Code/configuration`` contains every mistake with the path, the value
 /// in the file and the expected value. If the transport does not support a setting, the error is
 /// ``/TurnpikeCore/ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
@@ -89,12 +89,12 @@ public struct StackFile: Sendable, Hashable {
         let shared: (any SharedPart)?
     }
 
-    // Creates the parts of the client. `state` has the state of gates from an earlier stack, and
-    // `transport` takes the place of the file's transport.
+    // Creates the parts of the client. `state` contains the state of gates of an earlier stack, and
+    // `transport` replaces the transport of the file.
     func build(
         with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
-        // The check comes first, so that no resource stays open after a mistake.
+        // The check comes first, because no resource must stay open after a mistake.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
@@ -133,8 +133,8 @@ public struct StackFile: Sendable, Hashable {
         let transport = kept ?? registry.transport(described, in: settings)
         let before = report.count
         let gates = registry.stack(outer.value("stack"), in: settings)
-        // If a gate does not use the shared part, a limit for all replicas would become a limit for
-        // each replica.
+        // If no gate used the shared part, a limit for all replicas would be a limit for each
+        // replica.
         if sharing.part != nil, !sharing.isUsed, report.count == before {
             outer.issue(
                 at: "shared",
@@ -159,9 +159,9 @@ public struct StackFile: Sendable, Hashable {
     }
 }
 
-/// The result of a check of a stack file: its mistakes, and its parts without mistakes.
+/// The result of a check of a stack file: the mistakes, and the parts without mistakes.
 ///
-/// The check opens and creates nothing, so the parts can be examined, but not used.
+/// The parts can be examined, but not used, because the check opens and creates nothing.
 public struct ParsedStackFile: Sendable {
     /// A gate and its path in the file.
     public struct Part: Sendable {
@@ -181,7 +181,7 @@ public struct ParsedStackFile: Sendable {
     public let gates: [Part]
     /// An object with the capabilities of the transport, or nil if the transport has a mistake.
     public let transport: (any Transport)?
-    /// The name of the transport in files, or nil if it has no name.
+    /// The name of the transport in files, or nil without a name.
     public let transportName: String?
     /// The rules of the linter that do not apply to the stack (`lint.ignore`).
     public let ignoredRules: [String]

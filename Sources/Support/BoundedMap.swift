@@ -2,16 +2,16 @@
 
 /// The state of a gate for one key of a ``BoundedMap``.
 public protocol BoundedMapEntry {
-    /// Whether a call depends on the entry now, so that the entry must not be dropped.
+    /// Whether a running call still needs the entry.
     var isInUse: Bool { get }
 }
 
-/// The states of a gate for its origins or other keys: at most 1024 entries.
+/// Stores the states of a gate for its origins or other keys, at most 1024 entries.
 ///
-/// If the map is full, it drops the least recently used entry on which no call depends. If calls
-/// depend on all entries, the map grows. A growing map searches for unused entries only after each
-/// growth by a quarter, so that the search costs little per entry. The number of entries is then at
-/// most the number of running calls plus a quarter.
+/// If the map is full, the map drops the least recently used entry on which no call depends. If
+/// calls depend on all entries, the map grows. A larger map searches for unused entries only after
+/// each growth by a quarter, which keeps the cost per entry low. The maximum number of entries is
+/// the number of running calls and a quarter.
 public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline struct Entry {
         @usableFromInline var value: Value
@@ -34,8 +34,8 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline var uses: UInt64 = 0
     // The number of entries at which the map searches for unused entries.
     @usableFromInline var fullCount = Self.bound
-    // The position of the entry that was used last, because most clients talk to one server for a
-    // long time. The position is valid until an entry is added or dropped.
+    // The position of the last used entry, because most clients use one server for a long time. The
+    // position is valid until an entry is added or dropped.
     @usableFromInline var latest: (key: Key, index: Dictionary<Key, Entry>.Index)?
 
     @inlinable static var bound: Int { 1024 }
@@ -49,7 +49,7 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     /// The entry of a key, or nil.
     @inlinable public subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes or adds the entry of a key in place, and reports the entries dropped for it.
+    /// Changes or adds the entry of a key in place, and reports the entries that the map dropped.
     @inlinable public mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },
@@ -91,7 +91,7 @@ public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
         entries.compactMap { condition($0.value.value) ? $0.key : nil }
     }
 
-    /// Converts the entries, in any order, and leaves out those that become nil.
+    /// Converts the entries, in any order, and leaves out results of nil.
     @inlinable public func compactMap<Result>(_ convert: (Key, Value) -> Result?) -> [Result] {
         entries.compactMap { convert($0.key, $0.value.value) }
     }

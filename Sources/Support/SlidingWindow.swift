@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two counts over the last period; the period has slots that expire one by one.
+/// Two counts over the last period, which consists of slots that expire one by one.
 public struct SlidingWindow: Sendable {
     private struct Slot {
         var first = 0
@@ -9,7 +9,7 @@ public struct SlidingWindow: Sendable {
 
     private let slotWidth: Int64
     private var slots: [Slot]
-    // The number of the newest slot since the clock's origin.
+    // The number of the newest slot, counted from the origin of the clock.
     private var tick: Int64 = .min
 
     /// The first count over the window.
@@ -72,7 +72,7 @@ public struct SlidingWindow: Sendable {
         slots[index] = Slot()
     }
 
-    // Clocks may begin below zero.
+    // The tick may be negative, because a clock may begin below zero.
     private func index(of tick: Int64) -> Int {
         let remainder = Int(tick == .min ? 0 : tick % Int64(slots.count))
         return remainder < 0 ? remainder + slots.count : remainder

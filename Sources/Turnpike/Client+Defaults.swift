@@ -7,9 +7,9 @@ import TurnpikeURLSession
 extension Client {
     /// Creates a client over URLSession.
     ///
-    /// On Linux, some responses of a server can end the process (*What URLSession on Linux cannot
-    /// do*). The first log of a call has a note about it, and the linter has a finding. `transport:
-    /// try CurlTransport()` avoids the problem.
+    /// On Linux, some responses of a server can crash the process (*What URLSession on Linux cannot
+    /// do*). The first log of a call contains a note about this problem, and the linter reports a
+    /// finding. With `transport: try CurlTransport()`, the process cannot crash in this way.
     /// - Parameters:
     ///   - baseURL: The base for relative URLs of requests: text, a URL or a target.
     ///   - stack: The gates, outermost first.

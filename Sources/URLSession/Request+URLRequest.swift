@@ -10,7 +10,7 @@ public import FoundationNetworking
 extension Request {
     /// Creates a request from a Foundation request.
     ///
-    /// Body streams are not supported. The time limit of the Foundation request is ignored: use a
+    /// Body streams are not supported. The time limit of the Foundation request is ignored; use a
     /// deadline instead.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the Foundation request has no
     ///   URL, or has a body stream.
@@ -37,8 +37,8 @@ extension Request {
 extension URLRequest {
     /// Creates a Foundation request from a request whose body is in memory.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if the body is a file or a stream,
-    ///   or has trailers. ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the request is not
-    ///   valid.
+    ///   or has trailers. If the request is not valid, the code is
+    ///   ``/TurnpikeCore/ClientError/Code/invalidRequest``.
     public init(_ request: Request) throws {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         var request = request

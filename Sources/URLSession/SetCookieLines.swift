@@ -4,10 +4,10 @@ import TurnpikeSupport
 
 /// Splits `Set-Cookie` lines that were joined with commas.
 ///
-/// A comma also occurs in the date of `Expires`, and may occur in a value. So the text is split
-/// only at a comma and a space before a cookie name and an equals sign. The line before the comma
-/// must have attributes. If it has none, both lines stay joined, so that part of a value can never
-/// become a cookie.
+/// A comma also occurs in the date of `Expires`, and may occur in a value. The text is therefore
+/// split only at a comma and a space before a cookie name and an equals sign. The line before the
+/// comma must have attributes. If that line has no attributes, both lines stay joined, because part
+/// of a value must never become a cookie.
 enum SetCookieLines {
     static func split(_ joined: String) -> [String] {
         guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }
@@ -30,7 +30,7 @@ enum SetCookieLines {
     }
 
     // FoundationNetworking joins lines with a comma and one space. The next cookie starts with a
-    // name without spaces and an equals sign. `Expires=Wed, 21 Oct` has a space after the day.
+    // name without spaces and an equals sign. In `Expires=Wed, 21 Oct`, a space follows the day.
     private static func beginsCookie(_ rest: Substring.UTF8View) -> Bool {
         var rest = rest
         guard rest.popFirst() == UInt8(ascii: " ") else { return false }

@@ -9,18 +9,18 @@ import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// The sessions, their delegate, and the queues that use them.
+/// The sessions, the delegate of the sessions, and the queues for their methods.
 ///
-/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process. So
-/// the driver calls these methods on separate queues, but never on the cooperative pool, in a
-/// cancellation handler or in a delegate callback. Starts and cancellations have different queues,
-/// because hundreds of starts may wait for a busy network queue.
+/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
+/// The driver therefore calls these methods on separate queues, and never on the cooperative pool,
+/// in a cancellation handler or in a delegate callback. Starts and cancellations have different
+/// queues, because hundreds of starts may wait for a busy network queue.
 // SAFETY: `state` guards all state, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
         // The key is the task object, because task identifiers are unique only within a session.
         var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
-        // The session is created for the first exchange. The release of the session closes its
+        // The session is created for the first exchange. The release of the session closes the
         // connections.
         var session: URLSession?
         var lanes: URLSessionLanes<URLSession, URLSessionExchange>
@@ -46,17 +46,16 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         // Without this setting, FoundationNetworking searches every header line for cookies, which
-        // takes between a tenth and a third of the whole time of a request.
+        // takes between a tenth and a third of the time of a request.
         configuration.httpCookieAcceptPolicy = .never
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
-        // Callers set their own time limits. The limit of URLSession is rounded to whole seconds,
-        // includes the wait for a connection, and traps if it is infinite.
+        // Callers set their own time limits. The time limit of URLSession is rounded to whole
+        // seconds, includes the wait for a connection, and traps if it is infinite.
         configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
         return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
     }
 
-    /// Starts an exchange, unless it has already been cancelled.
     func start(_ exchange: URLSessionExchange) {
         starts.async { [self] in
             if let origin = exchange.ownLane { return startInLane(exchange, origin) }
@@ -84,14 +83,13 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         if !begin(exchange, in: session) { leaveLane(session) }
     }
 
-    // A session that belongs to no lane is ignored.
     private func leaveLane(_ session: URLSession) {
         let (next, surplus) = state.withLock { $0.lanes.release(session) }
         if next == nil, surplus == nil { return }
         starts.async { [self] in
             surplus?.finishTasksAndInvalidate()
             guard let next else { return }
-            // Foundation ends the process if a task is created in an invalidated session.
+            // Foundation crashes the process if a task is created in an invalidated session.
             if state.withLock({ $0.isInvalid }) { return next.refuse() }
             beginInLane(next, session)
         }
@@ -123,9 +121,10 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         cancel { task }
     }
 
-    /// Ends the sessions, either now or when their last tasks have ended.
+    /// Ends the sessions immediately, or after their last tasks.
     func invalidate(cancelling: Bool) {
-        // This block runs after the pending starts, because creating a task later ends the process.
+        // This block runs after the waiting starts, because the creation of a task after the
+        // invalidation crashes the process.
         starts.async { [self] in
             let (session, exchanges, lanes) = state.withLock { state in
                 defer {
@@ -135,8 +134,8 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
                 return (state.session, state.exchanges, state.lanes.removeAll())
             }
             for exchange in lanes.inLine { exchange.refuse() }
-            // `invalidateAndCancel` does not respect the order that redirects require, so the
-            // exchanges are cancelled one by one.
+            // The exchanges are cancelled one by one, because `invalidateAndCancel` does not
+            // respect the order that redirects require.
             if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
             // This call returns before the tasks have ended.
             session?.finishTasksAndInvalidate()
@@ -195,9 +194,9 @@ extension URLSessionDriver: URLSessionDataDelegate {
             ) -> Void
     ) {
         #if canImport(FoundationNetworking)
-        // Only Basic challenges arrive here, after head and body. No argument of the completion
-        // handler yields a plain 401: the default hangs, and a rejection becomes a cancellation. So
-        // the exchange ends first, and then its task is cancelled.
+        // Only Basic challenges arrive here, after the head and the body. No argument of the
+        // completion handler returns a plain 401: the default hangs, and a rejection becomes a
+        // cancellation. The exchange therefore ends before the cancellation of its task.
         exchange(task)?.didReceiveChallenge()
         #else
         let isHTTP =
@@ -210,8 +209,8 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // On Linux, FoundationNetworking calls this method on the network queue, so the method must
-        // not wait.
+        // The method must not wait, because FoundationNetworking on Linux calls this method on the
+        // network queue.
         completionHandler(exchange(task)?.secondStream())
     }
 }
@@ -234,10 +233,10 @@ private enum URLSessionCallbacks {
 #if canImport(FoundationNetworking)
 /// Runs callbacks of FoundationNetworking immediately, on its network queue.
 ///
-/// FoundationNetworking adds each callback as one block, and only from that queue. An operation
-/// would cost two thread switches, which took a fifth of the time of a request. The number of
-/// chunks in waiting operations would be unbounded. A callback must therefore not wait for a
-/// reader, and not for a lock that is held while URLSession is called.
+/// FoundationNetworking adds each callback as one block, and only from the network queue. An
+/// operation would cost two thread switches, which took a fifth of the time of a request. The
+/// number of chunks in waiting operations would be unbounded. A callback must therefore not wait
+/// for a reader, or for a lock that is held during a call of URLSession.
 // SAFETY: the class has no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }

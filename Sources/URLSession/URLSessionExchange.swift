@@ -8,12 +8,12 @@ import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// A task of the session, and the exchange that receives its response.
+/// A task of the session, and the exchange that receives the response.
 ///
 /// FoundationNetworking traps if a redirect is answered after `cancel()`. The answer and `cancel()`
-/// are queued on the network queue. So the redirect is answered under the lock, and only if the
-/// exchange is not marked as cancelled. `cancel()` is called after the exchange is marked.
-/// `cancel()` is called without the lock, because it waits for the network queue, on which
+/// are queued on the network queue. The redirect is therefore answered under the lock, and only if
+/// the exchange is not marked as cancelled. `cancel()` is called only after the exchange is marked.
+/// `cancel()` is called without the lock, because `cancel()` waits for the network queue, on which
 /// callbacks wait for the lock.
 final class URLSessionExchange: Sendable {
     private enum Run {
@@ -32,18 +32,19 @@ final class URLSessionExchange: Sendable {
 
     private struct Feed {
         var exchange: Exchange?
-        // The declared length, which is known as soon as the head has arrived.
+        // The declared length, which is known after the head has arrived.
         var length: Int64?
-        // A whole body in one chunk. The exchange holds it until the task completes.
+        // The whole body, if it arrived in one chunk. The exchange stores the body until the task
+        // completes.
         var whole: Data?
     }
 
-    // The origin, if the request needs its own connection (``URLSessionLanes``). The origin is nil
-    // if libcurl may send the request again, or if the connection uses HTTP/1.1.
+    // The origin, if the request needs a separate connection (``URLSessionLanes``). The origin is
+    // nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
 
     private let upload: Upload
-    // The URL of the caller. The URL that is sent has no fragment.
+    // The URL of the caller with a fragment, which is not sent.
     private let url: URL
     private let request: URLRequest
     private let isRepeatable: Bool
@@ -68,9 +69,9 @@ final class URLSessionExchange: Sendable {
         #endif
     }
 
-    // libcurl sends a body of known size at once. For a stream, libcurl asks whether the connection
-    // is writable before it reads more. From then on, FoundationNetworking uses a full core until
-    // the exchange ends, because its wait for the connection returns immediately.
+    // libcurl sends a body of known size at once. For a stream, libcurl first asks whether the
+    // connection is writable. After this question, FoundationNetworking uses a full core until the
+    // exchange ends, because the wait for the connection returns immediately.
     private var data: Data? {
         #if canImport(FoundationNetworking)
         upload.small
@@ -139,9 +140,10 @@ final class URLSessionExchange: Sendable {
 
     private var exchange: Exchange? { feed.withLock { $0.exchange } }
 
-    // Returns the body for libcurl to send again, or nil if the task has no body stream. If a
-    // kept-alive connection ends before a response, libcurl sends any method again. The server may
-    // have processed the first request. So a request that is not repeatable fails instead.
+    // Returns the body for a second send by libcurl, or nil if the task has no body stream. If a
+    // kept-alive connection ends before a response, libcurl sends a request of any method again.
+    // The server may have processed the first request. A request that is not repeatable therefore
+    // fails instead.
     func secondStream() -> InputStream? {
         if upload.length == nil { return nil }
         guard isRepeatable else {
@@ -153,17 +155,16 @@ final class URLSessionExchange: Sendable {
                         + " retryable() or give it an Idempotency-Key",
                     transfer: TransferState(
                         .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
-            // Foundation ends the process if this method returns a stream for a body in memory.
+            // Foundation crashes the process if this method returns a stream for a body in memory.
             return data == nil ? InputStream(data: Data()) : nil
         }
-        // The transport cannot prevent the second send, but it counts the send.
+        // The transport cannot prevent the second send, but the transport counts this send.
         upload.countResend()
         guard data != nil else { return upload.makeStream() }
         startAgain()
         return nil
     }
 
-    // libcurl cannot send a body in memory again.
     private func startAgain() {
         let task = state.withLock { state -> URLSessionTask? in
             guard !state.isCancelled, state.restarts < Self.maxRestarts else { return nil }
@@ -195,7 +196,7 @@ final class URLSessionExchange: Sendable {
             return fail(ClientError(.protocol, "the response is not an HTTP response"))
         }
         // FoundationNetworking reports each interim response. A 101 is a final response, and the
-        // bytes after the 101 are its body.
+        // bytes after the 101 are the body.
         if (100..<200).contains(response.statusCode), response.statusCode != 101 { return }
         publish(response)
     }
@@ -215,7 +216,7 @@ final class URLSessionExchange: Sendable {
     }
 
     // A small body arrives in one chunk, immediately before the completion. The reader wakes up
-    // once for both.
+    // once for both events.
     func didReceive(_ data: Data) {
         let exchange = feed.withLock { feed -> Exchange? in
             guard feed.length == Int64(data.count) else { return feed.exchange }
@@ -254,7 +255,7 @@ final class URLSessionExchange: Sendable {
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
             return
         }
-        // FoundationNetworking has not yet reported the head of a redirect without a usable
+        // FoundationNetworking has not yet reported the head of a redirect without a valid
         // Location.
         if !hasHead, let response = response as? HTTPURLResponse {
             switch head(of: response) {

@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///
 /// FoundationNetworking maps eight error codes of libcurl. FoundationNetworking reports all other
-/// errors as `unknown`, with libcurl's text as the description. The phase, the code and the text
-/// are therefore evaluated together.
+/// errors as `unknown`, with libcurl's text as the description. The code therefore uses the phase,
+/// the error code and the text together.
 enum URLSessionFault {
     static func classify(
         _ error: any Error, hasHead: Bool, bodyBytesSent: Int64
@@ -31,7 +31,7 @@ enum URLSessionFault {
             transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
     }
 
-    // The text of libcurl for a rejected CONNECT.
+    // libcurl has this text for a rejected CONNECT.
     private static func proxyStatus(in text: String) -> HTTPStatus? {
         guard let words = text.range(of: "CONNECT tunnel failed, response ") else { return nil }
         return Int(text[words.upperBound...].prefix { $0.isNumber }).map { HTTPStatus($0) }
@@ -121,7 +121,7 @@ enum URLSessionFault {
         return Kind(code: .protocol, message: "the response could not be read")
     }
 
-    // The underlying error has the reason.
+    // The reason is in the underlying error.
     private static var certificateAdvice: String {
         #if canImport(FoundationNetworking)
         "; check the certificate's name and dates, and whether the system trusts its authority"
@@ -159,8 +159,8 @@ enum URLSessionFault {
 extension URLError.Code {
     /// The codes that report a temporary state of the network.
     ///
-    /// ``URLSessionTransport`` converts its errors. If another transport or a gate throws errors of
-    /// URLSession unchanged, a policy decides:
+    /// ``URLSessionTransport`` converts the errors of URLSession. For another transport or a gate
+    /// that throws errors of URLSession unchanged, a policy decides:
     ///
     /// ```swift
     /// let policy = RetryPolicy.standard.deciding { outcome in

@@ -8,7 +8,7 @@ import TurnpikeSupport
 import FoundationNetworking
 #endif
 
-/// Converts an `HTTPURLResponse` into the head that the server sent, as far as that is possible.
+/// Converts an `HTTPURLResponse` into the head that the server sent, as far as possible.
 enum URLSessionHead {
     static func head(
         of response: HTTPURLResponse, to url: URL, method: String
@@ -49,8 +49,8 @@ enum URLSessionHead {
         }
     }
 
-    // URLSession has joined the lines with a comma and a space. A URL may contain both too, so a
-    // line begins only at text that looks like another URL.
+    // URLSession has joined the lines with a comma and a space. A line begins only at text that
+    // looks like another URL, because a URL may also contain a comma and a space.
     private static func locations(_ value: String) -> [String] {
         var lines: [String] = []
         for part in value.components(separatedBy: ", ") {
@@ -77,7 +77,7 @@ enum URLSessionHead {
             return head
         }
         if headers.contains(.transferEncoding) {
-            // If there is a transfer coding, a length is ignored (RFC 9112 §6.3).
+            // With a transfer coding, a length is ignored (RFC 9112 §6.3).
             headers.remove(.contentLength)
         } else if isEncoded(headers) {
             // libcurl has decoded the content, but has not removed the two fields.

@@ -5,21 +5,20 @@ import TurnpikeCore
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
 /// With HTTP/2, libcurl sends a request again in two cases: if libcurl considers the connection
-/// dead, and if the server has announced the connection's end (`GOAWAY`). Code outside libcurl
+/// dead, and if the server has announced the end of the connection (`GOAWAY`). Code outside libcurl
 /// cannot prevent the second send. The two cases occur only if several exchanges share a
-/// connection. Each session has its own connections, so an exchange with its own session shares no
-/// connection.
+/// connection. An exchange with a separate session shares no connection, because each session has
+/// its own connections.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
-    /// The session in which an exchange runs.
     enum Place {
         case free(Session)
-        /// In a new session, which the caller creates; see ``occupy(_:for:)``.
+        /// The exchange runs in a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// No session yet, so the exchange waits.
+        /// The exchange waits for a session.
         case inLine
     }
 
-    // The idle sessions of each origin, sorted by their last use.
+    // The idle sessions of each origin, in the order of their last use.
     private var idle: [Origin: [Session]] = [:]
     private var idleCount = 0
     private var occupied: [ObjectIdentifier: (session: Session, origin: Origin)] = [:]

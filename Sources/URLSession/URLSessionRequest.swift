@@ -73,22 +73,23 @@ enum URLSessionRequest {
         if !hasAgent { result.setValue("turnpike", forHTTPHeaderField: "User-Agent") }
         if !hasLanguage { result.setValue(omitted, forHTTPHeaderField: "Accept-Language") }
         if let length = upload.length {
-            // The second field frames the body by its length. Without this field,
+            // The second field declares the length of the body. Without this field,
             // FoundationNetworking sends a stream as chunks.
             result.setValue(String(length), forHTTPHeaderField: "Content-Length")
             result.setValue(omitted, forHTTPHeaderField: "Transfer-Encoding")
             // Without a type, FoundationNetworking would send the media type of a form.
             if !hasType { result.setValue(omitted, forHTTPHeaderField: "Content-Type") }
         } else if request.method == .delete || request.method == .options {
-            // The server expects no content, so the request has no length field (RFC 9110 §8.6).
-            // The default value would be 0.
+            // The request has no length field, because the server expects no content (RFC 9110
+            // §8.6). The default value would be 0.
             result.setValue(omitted, forHTTPHeaderField: "Content-Length")
         }
         return result
     }
 
     // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. A user and a
-    // password in the URL are not sent either: they were moved to a header field, or dropped.
+    // password in the URL are not sent either, because they were moved to a header field or
+    // dropped.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm
         guard let scheme = uri.origin?.scheme,

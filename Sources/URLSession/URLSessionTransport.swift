@@ -9,27 +9,27 @@ public import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// The default transport: Foundation's URLSession, which on Linux comes from FoundationNetworking.
+/// Sends requests with Foundation's URLSession, which on Linux comes from FoundationNetworking.
 ///
-/// The transport uses only delegate tasks, makes every call of URLSession on its own queues, and
-/// orders cancellation and completion with a lock. Otherwise, URLSession on Linux deadlocks or
-/// traps under cancellation. The transport corrects the following behaviour:
+/// The transport uses only delegate tasks, makes every call of URLSession on separate queues, and
+/// orders cancellation and completion with a lock. Without these measures, URLSession on Linux
+/// deadlocks or traps after cancellations. The transport corrects the following behaviour:
 ///
 /// - The transport follows no redirects, stores no cookies, credentials or responses, and returns a
 ///   Basic challenge as a plain 401.
 /// - The transport skips 1xx responses and splits joined `Set-Cookie` lines. If the content was
 ///   decoded, the transport removes `Content-Encoding` and `Content-Length`.
-/// - Request bodies have exact lengths. If a kept-alive connection is dead, the whole body is sent
-///   again, but only if the request may be repeated. A stream is first collected in an unnamed file
-///   of mode 0600.
-/// - If the caller reads slower than the server sends, the transport stores content on disk, not in
-///   memory, because FoundationNetworking has no backpressure.
+/// - Request bodies have exact lengths. If a kept-alive connection has ended, the whole body is
+///   sent again, but only if the request may be repeated. A stream is first collected in an unnamed
+///   file of mode 0600.
+/// - If the caller reads more slowly than the server sends, the transport stores content on disk,
+///   not in memory, because FoundationNetworking has no backpressure.
 ///
-/// <doc:URLSessionLimits> lists the limits that remain.
+/// The article <doc:URLSessionLimits> lists the remaining limits.
 public final class URLSessionTransport: Transport {
     /// The configuration of the transport.
     public struct Configuration: Sendable {
-        /// The maximum number of connections to one host at the same time.
+        /// The maximum number of simultaneous connections to one host.
         ///
         /// If all connections are in use, further calls wait.
         public var maxConnectionsPerHost = 64
@@ -37,8 +37,8 @@ public final class URLSessionTransport: Transport {
         public var maxBufferedBytes = 1_048_576
         /// The maximum number of further bytes of a response in a temporary file.
         public var maxSpilledBytes: Int64 = 16 << 30
-        /// The maximum number of bytes of a streamed request body, which is collected before it is
-        /// sent.
+        /// The maximum number of bytes of a streamed request body, which is collected before the
+        /// send.
         public var maxSpooledBytes: Int64 = 16 << 30
 
         /// Creates the default configuration.
@@ -47,14 +47,14 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let driver: URLSessionDriver
-    // Whether the note about the default transport was not logged yet.
+    // Whether the note about the default transport is still to be logged.
     private let isUntold: Atomic<Bool>
 
-    /// Creates a transport with its own session.
+    /// Creates a transport with a separate session.
     /// - Parameters:
     ///   - configuration: The configuration.
-    ///   - isChosen: Whether the program chose this transport. If not, the first log of a call on
-    ///     Linux has one note that a server can end the process.
+    ///   - isChosen: Whether the program has chosen this transport. If false, the first log of a
+    ///     call on Linux contains a note that a server can crash the process.
     public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
@@ -72,7 +72,7 @@ public final class URLSessionTransport: Transport {
     private func tell(in context: Context) {
         guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
         else { return }
-        // The message is computed only if a logger receives the note.
+        // The message is created only if a logger receives the note.
         var isTold = false
         func text() -> String {
             isTold = true
@@ -84,10 +84,10 @@ public final class URLSessionTransport: Transport {
         if !isTold { isUntold.store(true, ordering: .relaxed) }
     }
 
-    // The caller may read bodies after the transport and its client were released.
+    // The caller may read bodies after the release of the transport and the client.
     deinit { driver.invalidate(cancelling: false) }
 
-    /// No optional capability.
+    /// The transport has no optional capability.
     public var capabilities: TransportCapabilities { [] }
 
     /// False, because the transport sends no client certificate.

@@ -7,12 +7,12 @@ import TurnpikeSupport
 
 /// A request body for URLSession, with a known length, in memory or in an open file.
 ///
-/// So libcurl can send the body again from the start after a dead connection.
+/// After a dead connection, libcurl can therefore send the body again from the start.
 final class Upload: Sendable {
     enum Source: Sendable {
         case data(Data)
         case file(UnnamedFile, Range<Int64>)
-        // The file is opened when it is sent, because a form may have thousands of files.
+        // The file is opened during the send, because a form may have thousands of files.
         case path(String, Range<Int64>)
 
         var length: Int64 {
@@ -41,8 +41,8 @@ final class Upload: Sendable {
         return data
     }
 
-    // Prepares a body. A stream is read completely first. FoundationNetworking reads bodies on its
-    // single network thread, so a stream that waits would block every request of the process.
+    // Prepares a body. A stream is read completely first. FoundationNetworking reads bodies on a
+    // single network thread, and a stream that waits would block every request of the process.
     init(_ body: RequestBody, context: Context, limit: Int64) async throws {
         self.context = context
         if body.isEmpty {
@@ -67,8 +67,8 @@ final class Upload: Sendable {
         case .data(let data): return .data(data)
         case .file(let path, let range):
             do {
-                // A file is always opened here, so that an unreadable file fails before the head is
-                // sent.
+                // The file is opened here, because a file that cannot be opened must fail before
+                // the head is sent.
                 let file = try UnnamedFile.reading(path)
                 return isOnly ? .file(file, range) : .path(path, range)
             } catch let fault as FileFault {
@@ -114,7 +114,7 @@ final class Upload: Sendable {
     /// The largest number of bytes that one send has passed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Sets the handler for a file that becomes shorter while it is sent.
+    /// Sets the handler for a file that becomes shorter during the send.
     func onFault(_ handler: @escaping @Sendable (ClientError) -> Void) {
         if !sources.isEmpty { fault.withLock { $0 = handler } }
     }
@@ -145,7 +145,6 @@ final class Upload: Sendable {
         context?.report(.sent(bytes: total))
     }
 
-    /// Counts a send that libcurl repeated.
     func countResend() { context?.report(.sentAgain) }
 
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }

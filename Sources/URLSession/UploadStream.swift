@@ -5,16 +5,14 @@ import TurnpikeCore
 import TurnpikeSupport
 
 #if canImport(FoundationNetworking)
-/// Reads a body on the network thread, only from memory and files, so that it never waits for a
-/// peer.
+/// Reads a body on the network thread, only from memory and files, without waiting for a peer.
 ///
-/// The stream reports available bytes until the last byte is read. Otherwise FoundationNetworking
-/// would treat a pause as the end, and send a truncated body.
+/// The stream reports available bytes until the last byte is read. Without this report,
+/// FoundationNetworking would treat a pause as the end, and send a truncated body.
 final class UploadStream: InputStream {
     private var rest: ArraySlice<Upload.Source>
     private let length: Int64
     private let upload: Upload
-    // The position within the whole body, and the position within the current source.
     private var position: Int64 = 0
     private var offset: Int64 = 0
     private var status = Stream.Status.notOpen

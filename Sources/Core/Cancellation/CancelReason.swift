@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason for ending something early.
+/// The reason why a call, a wait or a body ends early.
 public struct CancelReason: Sendable {
     /// The party that cancels.
     public enum Owner: Sendable {
         /// The task that waits for the result.
         case task
-        /// The running handle, or the client's shutdown.
+        /// The handle of a running call, or the shutdown of the client.
         case handle
         /// The code that released the value.
         case drop
         /// A gate, for example because of a limit or a check.
         case gate
-        /// A gate whose time limit has passed (``CancelReason/expired(_:)``).
+        /// A gate whose time limit has ended (``CancelReason/expired(_:)``).
         case timeLimit
     }
 
     /// The party that cancels.
     public let owner: Owner
-    /// The error for the waiting caller.
+    /// The error that the waiting caller gets.
     public let error: any Error
 
     /// Creates a reason.
@@ -27,26 +27,27 @@ public struct CancelReason: Sendable {
         self.error = error
     }
 
-    /// The task that waits was cancelled.
+    /// The waiting task was cancelled.
     public static let task = CancelReason(.task)
     /// The handle was cancelled.
     public static let handle = CancelReason(.handle)
     /// The value was released.
     public static let drop = CancelReason(.drop)
 
-    /// A gate cancels with an error.
+    /// A gate cancels the call with an error.
     public static func failed(_ error: any Error) -> CancelReason {
         CancelReason(.gate, error: error)
     }
 
-    /// The time limit of a gate has passed.
+    /// The time limit of a gate has ended.
     ///
-    /// Sends and bodies that are under way end with the error. A complete body can still be read. A
-    /// broken body fails with the error that broke it off (``ResponseBodyArrival``).
+    /// Running sends and incomplete bodies end with the error. The caller can still read a complete
+    /// body. A body that broke off fails with the error that broke it off
+    /// (``ResponseBodyArrival``).
     public static func expired(_ error: any Error) -> CancelReason {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The same reason for a time limit that came first: it also ends complete and broken bodies.
+    /// The same reason, except that a time limit also ends complete and broken bodies.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

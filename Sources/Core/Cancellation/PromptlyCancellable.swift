@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate or a transport that ends soon after its context or its task is cancelled.
+/// A gate or a transport that ends soon after the cancellation of its context or task.
 ///
-/// When a time limit expires, the caller of the limit gets an error at once, even if an inner gate
-/// does not end. A time limit is ``Context/deadline``, or a gate such as `Deadline`. The limit
-/// therefore runs the inner gates in a separate task, which costs an allocation and a thread
-/// switch for each call. If all inner gates and the transport conform to this protocol, the limit
-/// runs the inner gates in the caller's task.
+/// When a time limit ends, the caller gets an error at once, even if an inner gate does not end. A
+/// time limit comes from ``Context/deadline`` or from a gate such as `Deadline`. The limit
+/// therefore runs the inner gates in a separate task, which costs an allocation and a thread switch
+/// for each call. If all inner gates and the transport conform to this protocol, the limit runs
+/// them in the caller's task.
 ///
 /// ```swift
 /// struct Signature: Interceptor, PromptlyCancellable {
@@ -17,29 +17,28 @@
 /// ```
 ///
 /// A gate may conform if it awaits only `next`, ``Context/sleep(for:)``, the bodies of responses,
-/// and operations that end by themselves within milliseconds. A gate that awaits a lock, an actor,
-/// a service, or the body of a request may conform only if a cancellation ends this wait, through
+/// and operations that end within milliseconds. A gate that awaits a lock, an actor, a service, or
+/// the body of a request may conform only if a cancellation ends this wait, through
 /// ``Context/onCancel(_:)`` or `withTaskCancellationHandler`.
 ///
 /// If a gate conforms but does not end soon, the caller gets the error when the gate ends. The
-/// conformance checks of `TurnpikeTesting` find such transports, and gates that do not let a
-/// cancelled `next` end.
+/// conformance checks of `TurnpikeTesting` find gates and transports that do not end soon.
 public protocol PromptlyCancellable: Sendable {
-    /// How soon the gate or transport ends when cancelled; ``Promptness/withInside`` by default.
+    /// How soon the gate or transport ends when cancelled; by default ``Promptness/withInside``.
     var promptness: Promptness { get }
 }
 
 extension PromptlyCancellable {
-    /// The gate or transport ends soon if the rest of the chain does.
+    /// By default, the gate ends soon after the inner gates and the transport have ended.
     public var promptness: Promptness { .withInside }
 }
 
-/// How soon a gate or a transport ends when its context or its task is cancelled.
+/// How soon a gate or a transport ends after the cancellation of its context or task.
 public enum Promptness: Sendable {
-    /// The gate or transport may not end; this case is assumed if the type does not conform.
+    /// The gate or transport may never end; types without a conformance have this value.
     case unknown
-    /// The gate ends soon if the rest of the chain ends soon.
+    /// The gate ends soon after the inner gates and the transport have ended.
     case withInside
-    /// The gate or transport ends soon, even if the rest of the chain does not.
+    /// The gate or transport ends soon, even if the inner gates do not.
     case always
 }

@@ -3,9 +3,9 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// An event in a call.
+/// An event of a call.
 ///
-/// The descriptions of the request, response and error contain no secrets.
+/// The descriptions of the request, the response and the error contain no secrets.
 public struct CallEvent: Sendable {
     /// The kind of event.
     public enum Kind: Sendable {
@@ -15,30 +15,30 @@ public struct CallEvent: Sendable {
         case sent
         /// The transport received the head of a response.
         case received
-        /// Another attempt, number `attempt` of the call, follows after a wait.
+        /// A gate will make another attempt after a wait; the new attempt has the number `attempt`.
         case retrying(after: Duration, attempt: Int)
-        /// A redirect is followed.
+        /// A gate follows a redirect.
         case redirecting
-        /// A gate reported a message about its work.
+        /// A gate reported a message about the gate's work.
         case note(gate: String, message: String)
-        /// The inner chain has returned a response; its body may still be unread.
+        /// The gates inside the logger have returned a response, whose body may still be unread.
         case responded
-        /// The chain inside the logger failed.
+        /// The gates inside the logger have thrown an error.
         case failed
-        /// The response's body ended.
+        /// The body of the response ended.
         case bodyEnded(ResponseBodyEnd)
     }
 
     /// The kind of event.
     public let kind: Kind
-    /// The call's identifier.
+    /// The identifier of the call.
     public let id: CallID
-    /// The number of the attempt within its call, starting at 1.
+    /// The number of the attempt within the call, starting at 1.
     public let attempt: Int
     /// The time since the request reached the logger.
     ///
-    /// If the logger is the outermost one, this is the time since the call began. If the logger is
-    /// inside a retry, this is the time since the attempt began.
+    /// For the outermost logger, this is the time since the call began. For a logger inside a retry
+    /// gate, this is the time since the attempt began.
     public var elapsed: Duration { passBegan.duration(to: now) }
 
     /// The times of the past events of the call.
@@ -47,13 +47,13 @@ public struct CallEvent: Sendable {
     /// The current wall-clock time of the call.
     public var date: Date { context.timeSource.date }
 
-    /// A number in 0..<1 from the call's random source, the same for all events of the call.
+    /// A number in 0..<1 from the random source of the call, equal for all events of the call.
     public var share: Double { context.random.share }
 
-    /// A value in the context of the call or attempt that the event belongs to.
+    /// The value of a key in the context of the call or attempt.
     ///
     /// A gate stores the value in the context (``Context/subscript(_:)``). A bridge to a logging or
-    /// tracing system can read it even after the call has returned and the body has ended.
+    /// tracing system can read the value even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     var passBegan: MonotonicInstant
@@ -105,22 +105,22 @@ public struct CallEvent: Sendable {
     /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
     public var origin: Origin? { requestValue?.origin }
 
-    /// How many requests the call sent before the last one (`http.request.resend_count`), including
-    /// retries, redirects and replays.
+    /// The number of earlier requests of the call (`http.request.resend_count`), including retries,
+    /// redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
     /// The method of the request.
     public var method: HTTPMethod? { requestValue?.method }
 
-    /// The URL of the request, redacted by the given rules; this costs less than the whole request.
+    /// Returns the URL of the request without secrets; this costs less than the whole request.
     public func url(redaction: Redaction = .standard) -> String? {
         requestValue?.targetURI.redacted(redaction)
     }
 
-    /// The request, redacted.
+    /// The request without secrets, by the standard rules.
     public var request: RequestSummary? { request(redaction: .standard) }
 
-    /// The request, redacted by the given rules.
+    /// Returns the request without the secrets that the rules define.
     public func request(redaction: Redaction) -> RequestSummary? {
         requestValue.map { RequestSummary($0, redaction: redaction) }
     }
@@ -128,7 +128,7 @@ public struct CallEvent: Sendable {
     /// The status of the response.
     public var status: HTTPStatus? { headValue?.status }
 
-    /// The header fields of the response, with secrets redacted.
+    /// Returns the header fields of the response without secrets.
     public func responseHeaders(redaction: Redaction = .standard) -> HTTPHeaders? {
         headValue.map { head in
             let rules = redaction.hiding(secretsOf: requests, [head.headers])
@@ -136,7 +136,7 @@ public struct CallEvent: Sendable {
         }
     }
 
-    /// The beginning of the request's content, redacted; nil if the content is not in memory.
+    /// Returns the start of the request content without secrets, or nil if it is not in memory.
     public func requestContent(upTo maxBytes: Int, redaction: Redaction = .standard) -> String? {
         guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
             return nil
@@ -149,9 +149,10 @@ public struct CallEvent: Sendable {
             known: secrets(redaction))
     }
 
-    /// The beginning of the response's content, redacted, as far as the caller has read it.
+    /// Returns the beginning of the response content that the caller has read, without secrets.
     ///
-    /// Available once the body has ended. ``RequestLogger/peekBytes`` limits the size.
+    /// The content is available after the end of the body. ``RequestLogger/peekBytes`` limits the
+    /// size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -161,10 +162,10 @@ public struct CallEvent: Sendable {
             peeked.data, type: type, isCut: isCut, known: secrets(redaction))
     }
 
-    /// The description of the error, redacted.
+    /// The description of the error without secrets, by the standard rules.
     public var errorDescription: String? { errorDescription(redaction: .standard) }
 
-    /// The description of the error, redacted by the given rules.
+    /// Returns the description of the error without the secrets that the rules define.
     public func errorDescription(redaction: Redaction) -> String? {
         guard let errorValue else { return nil }
         let pass = RedactionPass(redaction, .display, known: secrets(redaction))
@@ -182,18 +183,18 @@ public struct CallEvent: Sendable {
         [requestValue, context.call.record.lastSent].compactMap(\.self)
     }
 
-    /// A gate's message (``Kind/note(gate:message:)``), redacted by the given rules, without
-    /// secrets of the call's requests and without control characters.
+    /// Returns a message of a gate (``Kind/note(gate:message:)``) without secrets of the call's
+    /// requests and without control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
         let pass = RedactionPass(redaction, .display, known: known)
         return Grammar.escaped(pass.redacted(message, as: .text))
     }
 
-    /// The error as a metrics label: its code, its type name, or `cancelled`.
+    /// The error as a label for metrics: the error code, the type's name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation (``ClientError/isCancellation(_:)``), not a failure.
+    /// Whether the error is a cancellation (``ClientError/isCancellation(_:)``) and not a failure.
     public var isCancellation: Bool { errorValue.map(ClientError.isCancellation) ?? false }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identifier of a call, unique in its client and very probably across clients.
+/// Identifies a call uniquely within a client, and very probably across all clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
-    /// The part of the identifier that all calls of a client share.
+    /// The first part of the identifier, which all calls of a client share.
     public let client: UInt32
-    /// The number of the call in its client, starting at 1.
+    /// The number of the call in the client, starting at 1.
     public let number: UInt64
 
     init(client: UInt32, number: UInt64) {

@@ -2,8 +2,9 @@
 
 /// The measurements of one request at a recorder, including the response body.
 ///
-/// Outside a retry, a recorder measures the call. Inside a retry, it measures each attempt. Names
-/// in parentheses come from OpenTelemetry's semantic conventions for HTTP clients.
+/// Outside a retry gate, a recorder measures the whole call. Inside a retry gate, a recorder
+/// measures each attempt. The names in parentheses come from OpenTelemetry's semantic conventions
+/// for HTTP clients.
 public struct CallMeasurement: Sendable {
     /// The method (`http.request.method`).
     public let method: HTTPMethod
@@ -13,21 +14,22 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`. If the caller drops the body, that is no failure.
+    /// For a cancellation, the value is `cancelled`. A body that the caller does not read to the
+    /// end is not a failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
-    /// The time from the request's arrival at the recorder to the end of the body or to the error
-    /// (`http.client.request.duration`).
+    /// The time from the arrival of the request at the recorder to the end of the body or to the
+    /// error (`http.client.request.duration`).
     public let duration: Duration
-    /// The time from the request's arrival at the recorder to the head of the response.
     let headDuration: Duration?
-    /// How many requests the call sent before the last one (`http.request.resend_count`), including
-    /// retries, redirects and replays.
+    /// The number of earlier requests of the call (`http.request.resend_count`), including retries,
+    /// redirects and replays.
     public let resendCount: Int
     /// The number of requests inside the recorder that repeated an earlier request of the call.
     ///
-    /// Outside a retry, all repeated requests of the call count. Inside, the number is 0 or 1.
+    /// Outside a retry gate, this number includes all repeated requests of the call. Inside a retry
+    /// gate, this number is 0 or 1.
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Reads everything that happens in a call, as it happens, for example to make a trace.
+/// Reads all events of a call when they happen, for example to make a trace.
 ///
 /// ```swift
 /// final class Waits: CallReader {
@@ -13,11 +13,12 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A reader in ``Call/readers`` reads one call. A client has a reader for all its calls. A
-/// ``RequestLogger`` receives the same events for its part of the chain, without secrets.
+/// The readers in ``Call/readers`` read one call. The reader of a client reads all calls of the
+/// client. A ``RequestLogger`` receives the same events of its inner gates, without secrets.
 ///
-/// A reader gets requests, responses and errors unchanged, so it must redact what it shows or
-/// stores. A reader must not block. Events of simultaneous parts arrive in several tasks.
+/// A reader gets requests, responses and errors unchanged, and must redact all text that the reader
+/// shows or stores. A reader must not block. Events of simultaneous parts of a call arrive in
+/// several tasks.
 public protocol CallReader: Sendable {
     /// Reads an event.
     /// - Parameters:
@@ -25,8 +26,8 @@ public protocol CallReader: Sendable {
     ///   - context: The context of the event (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
-    /// Returns the reader for a call that begins; by default this reader.
-    /// - Parameter others: The readers that already read the call.
+    /// Returns the reader for a new call; by default this reader.
+    /// - Parameter others: The other readers of the call.
     /// - Returns: The reader, or nil if one of `others` also reads the call for this reader.
     func reader(beside others: [any CallReader]) -> (any CallReader)?
 }
@@ -36,20 +37,20 @@ extension CallReader {
     public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
 }
 
-/// An event in a call.
+/// An event of a call, for readers.
 public enum CallStep: Sendable {
-    /// The part of the call that the context belongs to begins (``Context/part``). The first part
-    /// of a call is ``CallPart/call(_:)``.
-    /// - Parameter in: The number of the enclosing part; -1 for the call itself.
+    /// A part of the call begins, and the context belongs to this part (``Context/part``). The
+    /// first part of a call is ``CallPart/call(_:)``.
+    /// - Parameter in: The number of the enclosing part; -1 for the call.
     case entered(CallPart, in: Int)
-    /// The part of the call that the context belongs to has ended.
+    /// A part of the call has ended, and the context belongs to this part.
     ///
     /// The result is the error, or the status of the response that the part returned. A failed or
-    /// upgraded exchange ends with this event; any other exchange ends with its body. The call ends
-    /// when the caller gets the response or value.
+    /// upgraded exchange ends with this event, and any other exchange ends with the body. The call
+    /// ends when the caller gets the response or the value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate reports an action. If `describesPass` is true, the message describes all that the
-    /// gate did with the request.
+    /// A gate reports an action. If `describesPass` is true, the message describes everything that
+    /// the gate did with the request.
     case note(gate: String, message: String, describesPass: Bool)
     /// A gate added one to a counter.
     case counted(GateFigure)
@@ -59,19 +60,19 @@ public enum CallStep: Sendable {
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
-    /// Another attempt, number `attempt` of the call, follows after a wait.
+    /// A gate will make another attempt after a wait; `attempt` is the number of the new attempt.
     case retrying(after: Duration, attempt: Int, Outcome)
-    /// A redirect is followed, with this request.
+    /// A gate follows a redirect with this request.
     case redirecting(Request, because: ResponseHead)
-    /// The gates have returned the call's response; the value of the call is not made yet.
+    /// The gates have returned the response of the call, and the serializer starts.
     case responded(Response)
 }
 
 /// A part of a call that takes time.
 public enum CallPart: Sendable {
-    /// The call, with the request as its caller described it.
+    /// The whole call, with the request that the caller described.
     case call(Request)
-    /// The handling of a request by a gate, including everything inside the gate.
+    /// The work of a gate for a request, including the work of all inner gates.
     case gate(GatePass)
     /// An attempt, with its number in the call.
     case attempt(Int)
@@ -82,19 +83,18 @@ public enum CallPart: Sendable {
     case exchange(Request)
 }
 
-/// The handling of one request by a gate.
+/// The work of one gate for one request.
 public struct GatePass: Sendable {
     let plan: Plan
     let position: Int
 
-    /// The gate's name, read from the gate only when this property is read.
+    /// The name of the gate, which is read from the gate only when this property is read.
     public var gateName: String { plan.gateName(at: position) }
 }
 
-/// The part of a call that a context belongs to.
+/// The part of a call to which a context belongs.
 struct CallPlace {
     enum Kind: UInt8 {
-        /// The call, a gate or an attempt.
         case chain
         case wait
         case exchange
@@ -106,14 +106,12 @@ struct CallPlace {
     static let call = CallPlace(part: 0, kind: .chain)
 }
 
-/// The readers of a call and of its side calls.
 final class CallStream: Sendable {
     private let first: any CallReader
-    // An empty list takes no memory, and the list is nearly always empty.
+    // A call nearly always has no such readers, and an empty list takes no memory.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 
-    /// Returns nil if the call has no reader.
     init?(_ client: (any CallReader)?, _ call: [any CallReader]) {
         var first = client.flatMap { $0.reader(beside: []) }
         var others: [any CallReader] = []

@@ -3,8 +3,8 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The history of a call so far, and the handlers for its cancellation; the call's contexts,
-/// response and error share this object.
+/// The history of a call and the handlers for its cancellation, which the call's contexts, response
+/// and error share.
 final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
@@ -16,7 +16,6 @@ final class CallRecord: Sendable {
         var wait: (text: String, sends: Int)?
         var retriesForbidden = false
         var lostConnections = 0
-        // The state of the call when its deadline passed.
         var placeAtDeadline: String?
         var hasResent = false
         var described: Request?
@@ -28,7 +27,6 @@ final class CallRecord: Sendable {
 
     let cancelTree: CancelTree
     private let state = Mutex(State())
-    // Whether exchanges of the call have overlapped.
     private let isContested = Atomic(false)
 
     init(inside outer: CallRecord? = nil) { cancelTree = CancelTree(inside: outer) }
@@ -39,12 +37,11 @@ final class CallRecord: Sendable {
 
     var hops: [Hop] { state.withLock { $0.hops } }
 
-    /// The request as last passed to the transport.
     var lastSent: Request? { state.withLock { $0.lastSent } }
 
-    /// The request as last sent or, before a send, as described, and the time the call began.
+    /// The request as last sent or, before the first send, as described, and the start of the call.
     ///
-    /// If a gate makes an exchange of its own, that exchange begins when it is sent.
+    /// An exchange that a gate makes itself begins with the send.
     var beginning: (request: Request?, start: MonotonicInstant?) {
         state.withLock { state in
             let timeline = state.exchanges.timeline
@@ -59,14 +56,12 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records that the body was converted into a value.
     func didSerialize(at now: MonotonicInstant) {
         state.withLock { $0.exchanges.endCall(at: now) }
     }
 
     func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
 
-    /// The outcomes of the last 32 attempts of a call that was retried.
     var history: [AttemptSummary] { state.withLock { $0.history } }
 
     func add(_ attempt: AttemptSummary) {
@@ -76,11 +71,12 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to a `ClientError` the request as all gates left it, the outcomes of the attempts, the
-    /// state of the call at its deadline and, if `date` is not nil, the server's `Retry-After`.
+    /// Adds details to a `ClientError`: the request as the transport got it, the outcomes of the
+    /// attempts, the state of the call at the deadline and, if `date` is not nil, the server's
+    /// `Retry-After`.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
-        // The call was too slow, whether or not anything was sent.
+        // The call was too slow, even if nothing was sent.
         let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
         let full = error.completed(
             sent: isLate ? beginning.request : lastSent, attempts: sends,
@@ -97,13 +93,13 @@ final class CallRecord: Sendable {
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Stores the state of the call for the error, before a passed deadline ends the call.
+    /// Stores the state of the call for the error of a deadline, before the deadline ends the call.
     func deadlinePasses() {
         let place = place
         state.withLock { $0.placeAtDeadline = place }
     }
 
-    /// What the call waits for; nil if the call waits for nothing.
+    /// The reason for the present wait of the call, or nil if the call does not wait.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
@@ -120,9 +116,9 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Stores why the call waits, for the error of a deadline, until the next send or until nil.
+    /// Stores the reason for a wait until the next send or until nil, for the error of a deadline.
     ///
-    /// If an earlier request may still be in flight, nothing is stored.
+    /// Stores nothing if an earlier request may still be running.
     func waits(_ text: String?) {
         state.withLock { state in
             let isUnderWay = state.exchanges.awaited != nil
@@ -130,23 +126,20 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Why a retry did not repeat the last retryable outcome.
     var lastStop: RetryStop? {
         get { state.withLock { $0.lastStop } }
         set { state.withLock { $0.lastStop = newValue } }
     }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), which forbids retries.
     var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
     func fail() { state.withLock { $0.retriesForbidden = true } }
 
-    /// How many kept-alive connections ended during a request of the call, before an answer.
     var lostConnections: Int { state.withLock { $0.lostConnections } }
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
 
-    /// Uses the one extra send that a call without a retry has after a lost connection.
+    /// Uses the one extra send of a call without a retry gate after a lost connection.
     func takeResend(limit: Int) -> Bool {
         state.withLock { state in
             if state.hasResent || state.sends - state.hops.count >= limit { return false }
@@ -155,7 +148,7 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Returns the number of a new attempt: at least 1, and above each number already in use.
+    /// Returns the number of a new attempt, which is at least 1 and above each earlier number.
     func nextAttempt(after number: Int = 0) -> Int {
         state.withLock { state in
             state.attempts = max(state.attempts, number) + 1
@@ -164,7 +157,7 @@ final class CallRecord: Sendable {
     }
 
     /// Counts a send and resets the progress; redirects have a separate limit.
-    /// - Returns: The number of the exchange, or nil if the call has reached its send limit.
+    /// - Returns: The number of the exchange, or nil if the call has reached the limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
     ) -> Int? {
@@ -189,12 +182,13 @@ final class CallRecord: Sendable {
         return number
     }
 
-    /// Calls a handler when content bytes move or progress is reset, and now if bytes have moved.
+    /// Calls a handler when bytes move or the progress is reset, and now if bytes have moved.
     func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
             let progress = state.exchanges.progress
-            // Called under the lock, so that no later state is delivered first.
+            // The handler is called under the lock, because a later state must not be delivered
+            // first.
             if progress.hasMoved { handler(progress) }
         }
     }
@@ -224,7 +218,7 @@ final class CallRecord: Sendable {
         state.withLock { $0.exchanges.endBody(of: exchange, at: now) }
     }
 
-    /// Records the head of a response; `isGivenUp` tells whether the exchange was cancelled.
+    /// Records the head of a response; `isGivenUp` is true if the exchange was cancelled.
     func didReceiveHead(
         of response: Response, in exchange: Int, at now: MonotonicInstant,
         unless isGivenUp: @autoclosure () -> Bool

@@ -9,13 +9,11 @@ final class CallState: Sendable {
     let record: CallRecord
     let values = ContextValues()
     let stream: CallStream?
-    /// The context whose cancellation also cancels this call.
     let parent: Context?
-    /// How many content bytes the call collects for its serializer.
     let collectedBytes: Int
     private let number: UInt64
     private let place: Int
-    // The object is created on first use, because few calls need random numbers.
+    // The object is created at the first use, because few calls need random numbers.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
     init(
@@ -41,7 +39,7 @@ final class CallState: Sendable {
         }
     }
 
-    // Contexts and open bodies hold the call, so the call ends when the last of them is released.
+    // The call ends when the last context and the last open body are released.
     deinit {
         record.cancelTree.close()
         environment.running.remove(place)
@@ -66,7 +64,6 @@ extension CallRecord: ResponseHistory {
     func completed(_ error: any Error) -> any Error { completed(error, at: nil) }
 }
 
-/// What all calls of a client share.
 final class CallEnvironment: Sendable {
     let timeSource: any TimeSource
     let randomSource: any RandomSource

@@ -15,13 +15,14 @@ struct CancelMark: ~Copyable {
     func beAwaited() { wasAwaited.store(true, ordering: .relaxed) }
 }
 
-/// The handlers that wait for the cancellation of a call's contexts.
+/// The handlers that wait for the cancellation of the contexts of a call.
 ///
-/// All contexts of a call share one list, so a context without handlers costs nothing extra. The
+/// All contexts of a call share one list, and a context without handlers therefore has no cost. The
 /// trees of a client's calls are linked to the tree of the client's current generation. Lock order:
-/// a thread may lock an outer tree while it holds the lock of an inner tree, never the reverse.
+/// a thread that holds the lock of an inner tree may lock an outer tree, but not the reverse.
 struct CancelTree: ~Copyable, Sendable {
-    // Not private: Swift 6.3 fails at a private type in a stored struct that cannot be copied.
+    // The type is not private, because Swift 6.3 fails at a private type in a stored struct that
+    // cannot be copied.
     struct State {
         fileprivate var link: CancelPlace?
         fileprivate var list = CancelList()
@@ -29,23 +30,22 @@ struct CancelTree: ~Copyable, Sendable {
 
     private let outer: CallRecord?
     private let state = Mutex(State())
-    // False if no call was cancelled, to avoid a walk through the outer contexts.
+    // False if no call was cancelled, which avoids a loop over the outer contexts.
     private let hasReasons = Atomic(false)
 
-    /// - Parameter outer: The record of the call whose cancellation also cancels this call.
     init(inside outer: CallRecord?) { self.outer = outer }
 
-    /// Why a context or an outer context was cancelled.
     func reason(of scope: Context) -> CancelReason? { mayHoldReason ? scope.reason : nil }
 
     private var mayHoldReason: Bool {
         hasReasons.load(ordering: .acquiring) || outer?.cancelTree.mayHoldReason == true
     }
 
-    /// Registers a handler for a context's cancellation; nil if the context is already cancelled.
+    /// Registers a handler, or returns nil if the context is already cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
-            // Linked before the check: `cancel` first records its reason, then follows the links.
+            // The link is made before the check, because `cancel` first records the reason and then
+            // follows the links.
             if state.link == nil, let outer, let scopeOutside = scope.call.parent?.scope {
                 state.link = outer.cancelTree.insert(scopeOutside, .call(scope.call.record))
             }
@@ -56,24 +56,21 @@ struct CancelTree: ~Copyable, Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // The handler is destroyed outside the lock, because its captures may run code.
+        // The handler is destroyed outside the lock, because its captured values may run code.
         _ = state.withLock { $0.list.remove(place) }
     }
 
-    /// Removes the handlers of a context that is being destroyed.
     func removeAll(in scope: Context) {
         _ = state.withLock { state in
             state.list.places { $0 === scope }.map { state.list.remove($0) }
         }
     }
 
-    /// Removes the link to the outer tree when the call ends.
     func close() {
         let link = state.withLock { $0.link }
         if let link { outer?.cancelTree.remove(link) }
     }
 
-    /// Cancels a context and calls its handlers and those of inner contexts.
     func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
@@ -90,9 +87,9 @@ struct CancelTree: ~Copyable, Sendable {
 
     private func tell(_ places: [CancelPlace], _ scope: Context, _ reason: CancelReason) {
         for place in places.sorted(by: { $0.number < $1.number }) {
-            // Entries are removed one at a time: a handler may remove others, which must then not
-            // be called. The reason is read under the lock, because the context may be released
-            // once the lock is free.
+            // Entries are removed one at a time, because a handler may remove other entries, which
+            // must not be called. The reason is read under the lock, because the context may be
+            // released after the unlock.
             let found = state.withLock { state in
                 // An inner context may have been cancelled earlier for another reason.
                 state.list.remove(place).map { unsafe ($0.listener, $0.scope.reason ?? reason) }
@@ -121,14 +118,14 @@ struct CancelPlace: Sendable {
 private struct CancelList {
     enum Listener {
         case handler(CancelHandler)
-        /// The record of an inner call, which has that call's tree.
+        /// The record of an inner call, which contains the tree of the inner call.
         case call(CallRecord)
     }
 
     struct Entry {
         let number: UInt64
-        // SAFETY: used only under the lock of the tree. A context removes its entries under this
-        // lock before its memory is freed.
+        // SAFETY: this property is used only under the lock of the tree. A context removes all
+        // entries of the context under this lock before its memory is freed.
         unowned(unsafe) let scope: Context
         let listener: Listener
     }

@@ -5,9 +5,10 @@ import TurnpikeSupport
 extension Context {
     /// Reports an action of a gate to the outer loggers and to the readers of the call.
     /// - Parameters:
-    ///   - message: The gate's action, without secrets; evaluated only if the call has readers.
-    ///   - gate: The gate's name.
-    ///   - describesPass: Whether the call's trace shows the message beside the gate's name.
+    ///   - message: The action of the gate, without secrets; evaluated only if the call has
+    ///     readers.
+    ///   - gate: The name of the gate.
+    ///   - describesPass: Whether the trace of the call shows the message beside the gate's name.
     public func report(
         _ message: @autoclosure () -> String, by gate: String, describesPass: Bool = false
     ) {
@@ -19,7 +20,7 @@ extension Context {
     /// Outside a call, a gate adds to its counters directly (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
-    ///   - labels: The counter's labels, evaluated only if the call has readers.
+    ///   - labels: The labels of the counter, which are evaluated only if the call has readers.
     ///   - figures: The counters of the gate.
     public func report(
         count name: String, labels: @autoclosure () -> [String: String] = [:],
@@ -29,26 +30,27 @@ extension Context {
         call.stream?.tell(.counted(.counter(name, labels())), in: self)
     }
 
-    /// Reports what an operation waits for, and how long, so that a trace shows the wait.
+    /// Reports the reason and the duration of a wait, for traces.
     ///
     /// ```swift
     /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }
     /// ```
     ///
-    /// ``sleep(for:)`` reports its own wait. A wait within another wait is a part of the outer wait
-    /// and is not reported. If the call has no readers, this method only runs the operation.
+    /// The method ``sleep(for:)`` reports a wait without this method. A wait within another wait is
+    /// a part of the outer wait, and is not reported. If the call has no readers, this method only
+    /// runs the operation.
     /// - Parameters:
     ///   - name: The reason for the wait, for people, for example `back-off`. The name is evaluated
     ///     only if the call has readers.
-    ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
-    ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
-    ///     is still running, the error describes that exchange instead.
+    ///   - phrase: The text after "it was waiting" in the error of a deadline that ends during the
+    ///     wait, for example `in line for a permit`. If nil, the error has no such text. If an
+    ///     earlier exchange is still running, the error describes that exchange.
     ///   - message: The gate's message before the wait (``report(_:by:describesPass:)``), or nil.
-    ///   - gate: The gate's name, for the message.
-    ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``), when the wait
-    ///     begins and when it has ended.
-    ///   - operation: The operation. The operation's context differs from this context only in the
-    ///     ``part``. Exchanges that the operation makes in its context are parts of the wait.
+    ///   - gate: The name of the gate, for the message.
+    ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``) at the start and
+    ///     at the end of the wait.
+    ///   - operation: The operation. The context of the operation differs from this context only in
+    ///     the ``part``. Exchanges in the operation's context are parts of the wait.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(
@@ -74,7 +76,8 @@ extension Context {
             return value
         } catch {
             wait?.left(.failure(error))
-            // The reason for the wait stays only if a passed deadline ended the wait.
+            // After the wait, the reason for the wait is removed, except if the deadline ended the
+            // wait.
             if isNamed, timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
             throw error
         }
@@ -90,7 +93,8 @@ extension Context {
 
     private func pause(for duration: Duration) async throws {
         let moment = OneShot<Void>()
-        // Registered before the timer: once a test clock sees the timer, cancellations are handled.
+        // The handler is registered before the timer, because a test may cancel as soon as its
+        // clock has the timer.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {
@@ -100,14 +104,14 @@ extension Context {
         try await moment.value { moment.settle(.failure(CancellationError())) }
     }
 
-    /// Reports that a redirect is followed.
+    /// Reports that a gate follows a redirect.
     ///
     /// The outer loggers and the readers of the call receive the report, and ``hops`` gets an
-    /// entry. A redirect does not count as a send, so the gate needs its own limit.
+    /// entry. The gate needs its own limit, because a redirect does not count as a send.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.
-    ///   - head: The head of the redirect.
+    ///   - head: The head of the redirecting response.
     public func didRedirect(_ request: Request, to following: Request, because head: ResponseHead) {
         call.record.add(Hop(status: head.status, url: request.url))
         tell(.redirecting(following, because: head))
@@ -133,7 +137,7 @@ extension Context {
         }
     }
 
-    /// Begins a part of the call; returns the context for the part, or nil without readers.
+    /// Begins a part of the call, and returns the context for the part, or nil without readers.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()
@@ -146,9 +150,7 @@ extension Context {
         call.stream?.tell(.left(result), in: self)
     }
 
-    /// Runs a part of the chain of a call that has readers.
-    ///
-    /// Inlined, because an asynchronous frame sometimes costs an allocation.
+    /// The function is inlined, because an asynchronous frame may cost an allocation.
     @inline(__always)
     func passing(
         _ part: CallPart, _ pass: (Context) async throws -> Response
@@ -168,13 +170,13 @@ extension Context {
 extension Context {
     /// Returns the message of an error without secrets and control characters.
     ///
-    /// Use it in a gate that records errors elsewhere. For a ``ClientError`` the message is
-    /// ``ClientError/message``, for any other error the description. Secrets of the request, of the
-    /// call's last sent request and of the response are hidden.
+    /// A gate that records errors elsewhere uses this method. The message of a ``ClientError`` is
+    /// ``ClientError/message``, and the message of any other error is the description. The message
+    /// contains no secrets of the request, of the last sent request and of the response.
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response; nil means the head in the error.
+    ///   - head: The head of the response; if nil, the head in the error.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(

@@ -3,25 +3,25 @@
 import TurnpikeSupport
 
 extension Context {
-    /// Runs an operation that may ignore cancellation, without making its caller wait for it.
+    /// Runs an operation that may ignore a cancellation, although the caller reacts at once.
     ///
-    /// When this context or the caller's task is cancelled, the caller returns at once. The
-    /// cancellation of the task also cancels this context, so use a ``child(deadline:)``.
+    /// When this context or the caller's task is cancelled, the caller returns at once. Pass a
+    /// ``child(deadline:)``, because a cancellation of the task also cancels this context.
     /// - Parameters:
     ///   - operation: Runs in a task that is cancelled with the context.
     ///   - abandon: Receives a value that arrives after the caller has returned.
     /// - Returns: The value.
     /// - Throws: The error of the operation or of the cancellation. If the context is already
-    ///   cancelled, the operation is not run.
+    ///   cancelled, the operation does not run.
     public func running<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // Without this check, the operation could send before its task is cancelled.
+        // Without this check, the operation could send before the cancellation of its task.
         try checkCancellation()
         let answer = OneShot<Value>()
-        // The task is cancelled with this context, an outer context or the caller's task.
-        // Otherwise, the task ends when its operation ends.
+        // A cancellation of this context, of an outer context or of the caller's task cancels the
+        // task. Without a cancellation, the task ends when the operation ends.
         let task = Task.inheriting {
             do {
                 let value = try await operation()
@@ -39,9 +39,9 @@ extension Context {
     }
 }
 
-/// A registration of a handler that waits for a cancellation.
+/// The registration of a handler for a cancellation.
 ///
-/// The registration keeps its context alive, so an outer cancellation still calls the handler.
+/// The registration retains the context, and an outer cancellation therefore calls the handler.
 public struct CancelRegistration: Sendable {
     private let context: Context
     private let place: CancelPlace?
@@ -51,7 +51,7 @@ public struct CancelRegistration: Sendable {
         self.place = place
     }
 
-    /// Removes the handler, so that it is not called from now on.
+    /// Removes the handler, which is not called after this call.
     public func end() {
         if let place { context.call.record.cancelTree.remove(place) }
     }

@@ -2,11 +2,11 @@
 
 import TurnpikeSupport
 
-/// The environment of a request on its way through the chain.
+/// The environment of a request in the chain of gates.
 ///
-/// A context has the identity of the call, clocks, randomness, values and cancellation. A context
-/// belongs to one attempt of one call. A gate passes its context on when it calls `next`. A gate
-/// that may have to stop the rest of the chain passes a ``child(deadline:)`` instead.
+/// A context contains the identity of the call, clocks, randomness, values and cancellation. A
+/// context belongs to one attempt of one call. A gate passes the context to `next`. A gate that may
+/// cancel the inner gates passes a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()
@@ -22,37 +22,35 @@ public final class Context: Sendable {
     let beginsAttempt: Bool
     let place: CallPlace
     let isLimit: Bool
-    // SAFETY: set once, by the creator of the context, before other code has the context.
+    // SAFETY: the creator sets this property once, before other code gets the context.
     nonisolated(unsafe) var limit: ContextLimit?
-    // SAFETY: set once, and used only by tasks that get the context afterwards.
+    // SAFETY: this property is set once, and used only by tasks that get the context later.
     nonisolated(unsafe) var timer: (any TimerToken)?
-    // Whether the context can be cancelled without its parent.
     private let hasScope: Bool
-    // The values of the attempt, if an attempt begins with this context.
     private let values = ContextValues()
 
-    /// The number of the attempt within its call, starting at 1.
+    /// The number of the attempt within the call, starting at 1.
     ///
-    /// A call without a retry has only attempt 1.
+    /// A call without a retry gate has only attempt 1.
     public let attempt: Int
 
-    /// The strictest outer deadline of the call, or nil.
+    /// The earliest deadline of the call, or nil.
     public let deadline: MonotonicInstant?
 
-    /// Whether an outer time limit ends at the head of the response.
+    /// Whether an outer time limit ends at the response head.
     let isLimitedToHead: Bool
 
-    /// How long a body that an inner retry keeps may be idle; nil if no gate limits that time.
+    /// The longest idle time of a body that an inner retry gate buffers; nil for no limit.
     let idleBound: IdleBound?
 
     /// The rule of this context's gate for a second send after a lost connection.
     let resendRule: ResendRule?
 
-    /// How many bytes of content are read before the caller gets a value: 0 for a stream, `Int.max`
-    /// for the whole content (``ResponseSerializer/collectedBytes(in:)``).
+    /// The number of content bytes that are read before the caller gets a value: 0 for a stream,
+    /// `Int.max` for the whole content (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
-    /// Creates a context that belongs to no client, for tests of gates and transports.
+    /// Creates a context without a client, for tests of gates and transports.
     public convenience init(
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
@@ -104,7 +102,6 @@ public final class Context: Sendable {
         self.observers = observers
     }
 
-    /// Creates a context that differs from another context only in its place.
     private init(_ parent: Context, place: CallPlace) {
         isLimit = false
         resendRule = nil
@@ -128,48 +125,48 @@ public final class Context: Sendable {
 
     // MARK: Identity, time and chance
 
-    /// The identifier of the call, which is the same for all its attempts.
+    /// The identifier of the call, which all attempts share.
     public var id: CallID { call.id }
 
-    /// The number of the part of the call that this context belongs to
+    /// The number of the part of the call to which this context belongs
     /// (``CallStep/entered(_:in:)``).
     ///
-    /// The number is 0 for the call itself, and for every context of a call without readers.
+    /// The number is 0 for the whole call, and for every context of a call without readers.
     public var part: Int { Int(place.part) }
 
     /// The clocks and timers of the call.
     public var timeSource: any TimeSource { call.environment.timeSource }
 
-    /// The call's random generator.
+    /// The random generator of the call.
     ///
     /// With a seeded source, the sequence depends only on the number of the call.
     public var random: CallRandom { call.random }
 
-    /// How many requests this call has passed to the transport.
+    /// The number of requests that this call has passed to the transport.
     public var sendCount: Int { call.record.sends }
 
-    /// The origin of the client's base URL, or nil without a base URL; unless configured otherwise,
-    /// a gate adds a credential only to requests for this origin.
+    /// The origin of the client's base URL, to which gates send credentials by default; nil without
+    /// a base URL.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The redirects that the call has followed.
     public var hops: [Hop] { call.record.hops }
 
-    /// The outcomes of the call's last 32 attempts; empty if the call was not retried.
+    /// The outcomes of the last 32 attempts of the call; empty if the call was not retried.
     public var history: [AttemptSummary] { call.record.history }
 
     /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``); if true, no gate may send
-    /// the call again, not even for a redirect or with a new credential.
+    /// the call again, even for a redirect or with a new credential.
     public var retriesForbidden: Bool { call.record.retriesForbidden }
 
-    /// The time left until the deadline, or nil without a deadline.
+    /// The time until the deadline, or nil without a deadline.
     public var timeLeft: Duration? {
         deadline.map { max(timeSource.now.duration(to: $0), .zero) }
     }
 
     // MARK: Values
 
-    /// The value of a key, stored for as long as the key's ``ContextKey/scope`` says.
+    /// The value of a key, which is stored as long as the ``ContextKey/scope`` of the key requires.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
         get {
             guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
@@ -180,12 +177,13 @@ public final class Context: Sendable {
         set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
 
-    /// Returns the value of a key, and sets a value first if the key has none.
+    /// Returns the value of a key, after setting a new value if the key has no value.
     ///
     /// Parallel attempts, such as hedges, get the same value.
     /// - Parameters:
     ///   - key: The key.
-    ///   - make: Creates a value. If another value was set first, the new value is discarded.
+    ///   - make: Creates a value. If another task has set a value first, the new value is
+    ///     discarded.
     /// - Returns: The stored value.
     public func value<Key: ContextKey, Value: Sendable>(
         of key: Key.Type, orSetting make: () -> Value
@@ -196,7 +194,7 @@ public final class Context: Sendable {
         return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
 
-    // Never inlined, because a cast costs time even without a value.
+    // The function is never inlined, because a cast costs time even without a value.
     @inline(never)
     private static func cast<Key: ContextKey>(
         _ value: any Sendable, for key: Key.Type
@@ -220,9 +218,9 @@ public final class Context: Sendable {
 
     // MARK: Derived contexts
 
-    /// Creates a context for the rest of the chain, which can be cancelled separately.
-    /// - Parameter deadline: The deadline of the rest of the chain, or the current deadline if
-    ///   earlier.
+    /// Creates a context for the inner gates, which can be cancelled separately.
+    /// - Parameter deadline: The deadline of the inner gates; an earlier current deadline still
+    ///   applies.
     /// - Returns: A context of the same attempt, which is cancelled when this context is cancelled.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
@@ -244,9 +242,9 @@ public final class Context: Sendable {
 
     /// Creates a context of the same call that outer cancellations and deadlines do not affect.
     ///
-    /// This context is for work that outlives its caller, such as an exchange that several calls
-    /// share. The creator must cancel the context; otherwise the context ends with the client. The
-    /// loggers outside this context receive the events of the new context.
+    /// Use this context for work that outlives the caller, such as an exchange that several calls
+    /// share. The creator must cancel the context; without a cancellation, the context ends with
+    /// the client. The loggers outside this context receive the events of the new context.
     public func detached() -> Context {
         Context(
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
@@ -254,16 +252,15 @@ public final class Context: Sendable {
 
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call; only the end of the client cancels that call.
+    /// Creates the context of a separate call, which ends only with the client.
     ///
-    /// This context is for an exchange that a gate makes on behalf of many calls. The new call
-    /// shares the clocks and the identifier of this call. The new call has its own values, sends
-    /// and time limits. While this call waits for the new call
-    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``), the readers of this call also read
-    /// the new call.
-    /// - Parameter isOneTime: Whether not even the end of the client cancels the new call, because
-    ///   the exchange cannot be repeated (such as a use of a refresh token). The caller must end
-    ///   such a call.
+    /// Use this context for an exchange that a gate makes on behalf of many calls. Both calls share
+    /// the clocks and the identifier. The new call has its own values, sends and time limits. While
+    /// this call waits for the new call (``report(waitingFor:atDeadline:saying:by:gauges:_:)``),
+    /// the readers of this call also read the new call.
+    /// - Parameter isOneTime: Whether even the end of the client does not cancel the new call,
+    ///   because the exchange cannot be repeated (such as a use of a refresh token). The creator
+    ///   must end a call with this property.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil
@@ -294,25 +291,26 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context that is cancelled together with this one: this context or, if it differs from
-    /// its outer context only in its place, the outer context.
+    /// The context that is cancelled together with this context: this context, or the outer context
+    /// if this context differs only in its place.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }
         return context
     }
 
-    /// Why this context or an outer context was cancelled; nil if neither was cancelled.
+    /// The reason why this context or an outer context was cancelled, or nil.
     public var cancelReason: CancelReason? { call.record.cancelTree.reason(of: self) }
 
-    /// Cancels the sends, waits and bodies under this context; the first reason counts.
+    /// Cancels the sends, waits and bodies in this context; only the first reason counts.
     public func cancel(_ reason: CancelReason) { call.record.cancelTree.cancel(scope, reason) }
 
     /// Calls a handler when this context or an outer context is cancelled.
     ///
-    /// If one of them is already cancelled, the handler is called at once. The handler runs on the
-    /// cancelling thread and must return quickly.
-    /// - Returns: A registration. End it when the handler is no longer needed.
+    /// If this context or an outer context is already cancelled, the handler is called at once. The
+    /// handler runs on the thread that cancels, and must return quickly.
+    /// - Returns: A registration. Call ``CancelRegistration/end()`` when the handler is no longer
+    ///   needed.
     public func onCancel(
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {

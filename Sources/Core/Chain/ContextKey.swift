@@ -10,27 +10,27 @@ public protocol ContextKey: SendableMetatype {
     /// The value of the key if no gate has set a value.
     static var defaultValue: Value { get }
 
-    /// How long a value lives; ``ContextScope/call`` by default.
+    /// How long a value is stored; ``ContextScope/call`` by default.
     static var scope: ContextScope { get }
 }
 
 extension ContextKey {
-    /// The default scope is the call.
+    /// The whole call, by default.
     public static var scope: ContextScope { .call }
 }
 
-/// How long a value in a ``Context`` lives.
+/// How long a value in a ``Context`` is stored.
 public enum ContextScope: Sendable {
-    /// For the whole call: all attempts see the value.
+    /// For the whole call: all attempts have the same value.
     case call
-    /// For one attempt: a new attempt starts with the default.
+    /// For one attempt: a new attempt begins with the default value.
     case attempt
 }
 
 struct ContextValues: ~Copyable, Sendable {
     private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
-    // This subscript is not generic, so that it is compiled only once.
+    // This subscript is not generic, and is therefore compiled only once.
     subscript(id: ObjectIdentifier) -> (any Sendable)? {
         get { values.withLock { $0.isEmpty ? nil : $0[id] } }
         nonmutating set { values.withLock { $0[id] = newValue } }
@@ -54,17 +54,17 @@ enum LineLimit: ContextKey {
 }
 
 extension Context {
-    /// The most content bytes that the call collects in memory; 100 MiB unless a gate sets another.
+    /// The maximum content bytes that the call collects in memory; by default 100 MiB.
     ///
-    /// A serializer gets the limit as ``SerializationContext/maxBytes``.
+    /// A serializer gets this limit as ``SerializationContext/maxBytes``.
     public var maxBytes: Int {
         get { self[CollectLimit.self] }
         set { self[CollectLimit.self] = newValue }
     }
 
-    /// The longest line, item or event of a streamed response in bytes; 1 MiB by default.
+    /// The maximum bytes of a line, item or event of a stream; by default 1 MiB.
     ///
-    /// A serializer gets the limit as ``SerializationContext/maxLineBytes``.
+    /// A serializer gets this limit as ``SerializationContext/maxLineBytes``.
     public var maxLineBytes: Int {
         get { self[LineLimit.self] }
         set { self[LineLimit.self] = newValue }

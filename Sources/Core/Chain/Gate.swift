@@ -6,34 +6,34 @@
 /// and ``MetricsRecorder``. If a type conforms only to `Gate`, each call that reaches the gate
 /// fails with ``ClientError/Code/configuration``.
 ///
-/// A gate is a value that many calls use at the same time. State that lasts between calls belongs
-/// in a `Mutex` or an actor that the gate holds.
+/// A gate is a value that many calls use at the same time. State that lasts between calls must be
+/// in a `Mutex` or an actor of the gate.
 public protocol Gate: Sendable {
-    /// The gate's name in logs, traces, stack descriptions and errors; by default its type's name.
+    /// The gate's name in logs, traces, stack descriptions and errors; by default the type's name.
     ///
     /// The name must not contain a secret. A property called `name` is not the gate's name.
     var gateName: String { get }
 
-    /// The keys of the request options that this gate reads; none by default.
+    /// The keys of the request options that this gate handles; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// The capabilities that the client's transport must have for the gate; none by default.
+    /// The capabilities of the transport that the gate needs; none by default.
     ///
-    /// If the transport lacks a capability, the client has a fault from the start
+    /// If the transport does not have a capability, the client has a fault from the start
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
     /// States facts about this gate, for checks and explanations of a stack; nil by default.
     ///
-    /// Calls never run this method. The method must not send, wait or change any state.
+    /// No call runs this method. The method must not send, wait or change any state.
     /// - Parameter request: The request at the gate; with nil, the facts must hold for any request.
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 
     /// Returns lines about the present state of the gate, in any order; none by default.
     ///
-    /// Calls never run this method. The method must not send, wait or change any state.
-    /// - Parameter now: The time of the client.
+    /// No call runs this method. The method must not send, wait or change any state.
+    /// - Parameter now: The current time on the clock of the client.
     /// - Returns: The lines.
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure]
 
@@ -44,16 +44,16 @@ public protocol Gate: Sendable {
 }
 
 extension Gate {
-    /// The name of the type.
+    /// The name of the type, by default.
     public var gateName: String { String(describing: Self.self) }
-    /// None.
+    /// An empty list, by default.
     public var handledOptions: [any RequestOptionKey.Type] { [] }
-    /// None.
+    /// An empty set, by default.
     public var requiredCapabilities: TransportCapabilities { [] }
-    /// Nil.
+    /// Nil, by default.
     public func facts(for request: Request?) -> GateFacts? { nil }
-    /// None.
+    /// An empty list, by default.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] { [] }
-    /// Does nothing.
+    /// Does nothing by default.
     public func shutdown() async {}
 }

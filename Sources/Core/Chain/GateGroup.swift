@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Several gates that form one entry of a stack, for all requests or for some.
+/// Several gates that form one entry of a stack, for all requests or for some requests.
 ///
-/// In the chain, the gates of a group are between the gates around the group. If the group does not
-/// apply to a request, the request skips all of them. A group therefore costs a call one check and
-/// no allocation. A retry inside a group also retries the gates after the group.
+/// In the chain, the gates of a group run at the place of the group. If the group does not apply to
+/// a request, the request skips all gates of the group. The cost of a group for a call is one check
+/// without an allocation. A retry gate inside a group also retries the gates after the group.
 ///
 /// ```swift
 /// struct Weekdays: GateGroup {
@@ -13,25 +13,26 @@
 /// }
 /// ```
 ///
-/// When a group is shut down, it shuts down its gates. A group handles only the request options
-/// that it declares in `handledOptions`. If a call sets an option that only a gate in the group
-/// handles (``RequestOptions``), the call also gets a gate around the stack, in case the group does
-/// not apply.
+/// When a group is shut down, the group shuts down its gates. A group handles only the request
+/// options that it declares in `handledOptions`. A call may set an option that only a gate in the
+/// group handles (``RequestOptions``). Such a call also gets a gate around the stack, because the
+/// group may not apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
 
     /// Whether a request passes through the gates.
     ///
-    /// Called for each attempt inside a retry, and for each request inside a redirect.
+    /// The framework calls this method for each attempt inside a retry gate, and for each request
+    /// inside a redirect gate.
     func applies(to request: Request, context: Context) -> Bool
 }
 
 extension GateGroup {
-    /// Applies to all requests.
+    /// By default, the group applies to all requests.
     public func applies(to request: Request, context: Context) -> Bool { true }
 
-    /// Shuts down the gates.
+    /// Shuts down the gates of the group.
     public func shutdown() async {
         for gate in gates { await gate.shutdown() }
     }
@@ -44,11 +45,11 @@ extension Gate {
     }
 }
 
-/// A gate whose state must be separate from the state of equal gates in the same stack.
+/// A gate that does not share its state with equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Tells the gate which equal gates are before it in the stack. Called when a client is made
-    /// and when the client's stack is replaced.
-    /// - Parameter others: The gates of this kind that a request meets before this gate.
+    /// Passes the equal gates that are before this gate in the stack. The framework calls this
+    /// method when a client is created and when the client's stack is replaced.
+    /// - Parameter others: The equal gates that a request passes before this gate.
     func place(after others: [any PlacedGate])
 }
 

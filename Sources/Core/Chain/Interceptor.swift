@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate that wraps the rest of the chain.
+/// A gate that runs code before and after the inner gates.
 ///
 /// ```swift
 /// struct Mirror: Interceptor {
@@ -20,21 +20,21 @@
 /// ```
 ///
 /// An interceptor may call `next` any number of times, or never. The errors of an interceptor reach
-/// the caller unchanged. If its type also has roles (``Gate``), the roles are ignored. For a
-/// response of `next` that an interceptor does not return, it must call
-/// ``Response/discard(in:keeping:)``.
+/// the caller unchanged. If the type of an interceptor also has roles (``Gate``), the roles are
+/// ignored. An interceptor must call ``Response/discard(in:keeping:)`` for each response of `next`
+/// that the interceptor does not return.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:
-    ///   - request: The request as the outer gates left it.
+    ///   - request: The request with the changes of the outer gates.
     ///   - context: The environment of the request.
-    ///   - next: The rest of the chain.
+    ///   - next: The inner gates and the transport.
     /// - Returns: The response for the outer gates.
-    /// - Throws: Any error; it reaches the caller unchanged.
+    /// - Throws: Any error, which reaches the caller unchanged.
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
 }
 
-/// An interceptor that acts before the rest of the chain and on the result of the chain.
+/// An interceptor with separate methods that run before and after the inner gates.
 ///
 /// ```swift
 /// struct Refuse451: PhasedInterceptor {
@@ -46,37 +46,38 @@ public protocol Interceptor: Gate {
 /// }
 /// ```
 ///
-/// If gates of this kind follow one another, the chain runs them in one asynchronous function, so
-/// none of them costs its own asynchronous frame. Conform to this protocol if the gate is in the
-/// stack of every call. For all other gates, an ``Interceptor`` is simpler.
+/// The chain runs consecutive gates of this kind in one asynchronous function, which saves an
+/// asynchronous frame for each gate. Conform to this protocol if the gate is in the stack of every
+/// call. For all other gates, an ``Interceptor`` is simpler.
 public protocol PhasedInterceptor: Interceptor {
-    /// Acts before the rest of the chain.
+    /// Runs before the inner gates.
     /// - Parameters:
-    ///   - request: The request. A gate that changes requests is a ``RequestAdapter`` instead.
+    ///   - request: The request. A gate that only changes requests is a ``RequestAdapter``.
     ///   - context: The environment of the request.
-    ///   - next: The rest of the chain.
-    /// - Returns: The context for the rest of the chain: `context` or a child of it, such as
-    ///   ``Context/child(within:upToHead:orThrow:)``. If a child is cancelled, the caller gets the
-    ///   error of the reason at once, as with ``Next/promptly(_:in:)``.
+    ///   - next: The inner gates and the transport.
+    /// - Returns: The context for the inner gates: `context`, or a child such as
+    ///   ``Context/child(within:upToHead:orThrow:)``. If the child is cancelled, the caller gets
+    ///   the error of the reason at once, as with ``Next/promptly(_:in:)``.
     /// - Throws: An error that ends the request.
     func before(_ request: Request, context: Context, next: Next) throws -> Context
 
-    /// Acts on a response whose head has arrived.
+    /// Runs when the head of a response has arrived.
     /// - Parameters:
     ///   - response: The response.
     ///   - request: The request that ``before(_:context:next:)`` got.
     ///   - context: The environment of the request.
     /// - Returns: Whether the outer gates get the response. If false,
-    ///   ``resume(after:to:context:next:)`` decides what follows.
-    /// - Throws: An error for the outer gates. Before the gate throws, it must end the response.
+    ///   ``resume(after:to:context:next:)`` handles the response.
+    /// - Throws: An error for the outer gates. Before the gate throws an error, the gate must end
+    ///   the response.
     func after(_ response: Response, to request: Request, context: Context) throws -> Bool
 
-    /// Decides what follows an error, or a response that ``after(_:to:context:)`` did not pass on.
+    /// Handles an error, or a response for which ``after(_:to:context:)`` returned false.
     /// - Parameters:
     ///   - result: The error or the response.
     ///   - request: The request.
     ///   - context: The environment of the request.
-    ///   - next: The rest of the chain, which may be run again.
+    ///   - next: The inner gates and the transport, which may run again.
     /// - Returns: The response for the outer gates.
     /// - Throws: The error for the outer gates.
     func resume(
@@ -85,22 +86,22 @@ public protocol PhasedInterceptor: Interceptor {
 }
 
 extension PhasedInterceptor {
-    /// Does nothing.
+    /// Returns the context unchanged, by default.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         context
     }
 
-    /// Passes the response on.
+    /// Returns true, by default.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         true
     }
 
-    /// Passes the result on.
+    /// Returns the response or throws the error, by default.
     public func resume(
         after result: Result<Response, any Error>, to request: Request, context: Context, next: Next
     ) async throws -> Response { try result.get() }
 
-    /// Runs ``before(_:context:next:)``, the rest of the chain, and the methods for its result.
+    /// Runs ``before(_:context:next:)``, the inner gates, and the methods for the result.
     public func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
     {
         let inner = try before(request, context: context, next: next)

@@ -3,11 +3,10 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The calls of a client that have not ended.
 final class OpenCalls: Sendable {
     private struct Entry {
         let id: CallID
-        // An entry does not hold the call, because a call ends when nothing refers to the call.
+        // An entry does not retain the call, because a call ends when nothing refers to the call.
         let record: CallRecord
     }
 
@@ -23,7 +22,6 @@ final class OpenCalls: Sendable {
 
     var count: Int { state.withLock { $0.count } }
 
-    /// Returns summaries of the calls, oldest first.
     func summaries(at now: MonotonicInstant) -> [CallSummary] {
         let entries = state.withLock { $0.entries.compactMap(\.self) }
         return entries.map { entry in
@@ -68,12 +66,12 @@ final class OpenCalls: Sendable {
     }
 }
 
-/// A summary of a running call, redacted for printing.
+/// A summary of a running call without secrets.
 public struct CallSummary: Sendable, Identifiable, CustomStringConvertible {
-    /// The call's identifier, as logs show it.
+    /// The identifier of the call, which logs also contain.
     public let id: CallID
-    /// The request as last sent or, if nothing was sent yet, as described; nil for an unsent
-    /// exchange that a gate makes itself.
+    /// The request as last sent or, before the first send, as described; nil for an exchange that a
+    /// gate makes and has not sent.
     public let request: RequestSummary?
     /// The time since the call began.
     public let age: Duration

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of an attempt, as gates judge it.
+/// The result of an attempt, from which gates decide what to do next.
 ///
-/// A rejected response and a returned response have the same ``head``. A retry can therefore act on
-/// a status whether the validator is inside or outside the retry.
+/// A rejected response and a returned response have the same ``head``. A retry gate can therefore
+/// decide by the status, with a validator inside or outside.
 public struct Outcome: Sendable {
-    /// The request as the judging gate passed it to the rest of the chain.
+    /// The request that the gate passed to the inner gates.
     public let request: Request
     /// The response, or the error.
     public let result: Result<Response, any Error>
-    /// The number of attempts that the judging gate has made, starting at 1.
+    /// The number of attempts that the gate has made, starting at 1.
     public let attempts: Int
-    /// The time from the start of the attempt to the head of its response.
+    /// The time from the start of the attempt to the response head.
     public let elapsed: Duration
-    /// How long the judging gate waited before this attempt; nil for the first attempt.
+    /// The wait before this attempt, or nil for the first attempt.
     public let previousDelay: Duration?
 
     /// Creates an outcome.
@@ -37,7 +37,7 @@ public struct Outcome: Sendable {
         return error
     }
 
-    /// The head of the response, or of the response in an error.
+    /// The head of the response, or of the rejected response in the error.
     public var head: ResponseHead? { response?.head ?? refusedHead }
 
     private var refusedHead: ResponseHead? {
@@ -47,13 +47,13 @@ public struct Outcome: Sendable {
     /// The status of ``head``.
     public var status: HTTPStatus? { head?.status }
 
-    /// The code of the ``ClientError``, if one was thrown.
+    /// The code of the error, if the error is a ``ClientError``.
     public var code: ClientError.Code? { (error as? ClientError)?.code }
 
     /// The status with which a proxy refused to connect, or nil.
     public var proxyStatus: HTTPStatus? { (error as? ClientError)?.proxyStatus }
 
-    /// How far the exchange had come, or nil if the transport did not report that.
+    /// The last state of the exchange, or nil if the transport did not report the state.
     public var transfer: TransferState? { (error as? ClientError)?.transfer }
 
     /// Whether it is certain that no server has processed the request.
@@ -68,12 +68,11 @@ public struct Outcome: Sendable {
     /// Whether the request's body can be sent again (``RequestBody/isReplayable``).
     public var isReplayable: Bool { request.body.isReplayable }
 
-    /// The status or the kind of failure.
     var label: String {
         status.map { String($0.code) } ?? error.map(ClientError.label(of:)) ?? "a response"
     }
 
-    /// Whether the attempt ended because the call was cancelled or its deadline passed.
+    /// Whether the attempt ended because the call was cancelled or the deadline ended.
     public var isCancellation: Bool {
         switch error {
         case is CancellationError: true
@@ -94,7 +93,6 @@ extension AttemptSummary {
 }
 
 extension ClientError {
-    /// Returns an error that replaces an outcome, with the outcome's error as its cause.
     func caused(by outcome: Outcome) -> ClientError {
         let cause = outcome.error as? ClientError
         let isItself = cause?.code == code && cause?.message == message

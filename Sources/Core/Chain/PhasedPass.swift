@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One request in consecutive gates that act before and after the rest of the chain.
+/// Runs one request through consecutive gates that act before and after the inner gates.
 ///
-/// ``Plan/run(_:from:in:isEntered:)`` holds a `PhasedPass` in its own frame while the rest of the
-/// chain runs. State that a gate needs afterwards is in the gate's context, so this type needs no
-/// list.
+/// ``Plan/run(_:from:in:isEntered:)`` holds a `PhasedPass` in its frame while the inner gates run.
+/// This type needs no list, because each gate's state is in the context of the gate.
 struct PhasedPass {
     private let plan: Plan
     private let request: Request
     private let first: Int
-    /// On the way in, the next position; on the way out, the position of the present gate.
+    /// The next position or, after the inner gates have run, the position of the current gate.
     private(set) var position: Int
     private(set) var context: Context
-    // A bit for each gate that made a context.
     private var opened: UInt64 = 0
-    /// Whether the rest of the chain needs a separate task, because it may outlast a cancellation.
+    /// Whether the inner gates need a separate task, because they may not react to a cancellation.
     private(set) var needsTask = false
 
     init(_ plan: Plan, _ request: Request, from position: Int, in context: Context) {
@@ -25,7 +23,7 @@ struct PhasedPass {
         first = position
     }
 
-    /// Calls `before` of the gates, up to the first gate of another kind.
+    /// Calls the method `before` of each gate, up to the first gate of another kind.
     mutating func enter() throws {
         while position < plan.nodes.count, position - first < UInt64.bitWidth {
             switch plan.nodes[position] {
@@ -59,8 +57,8 @@ struct PhasedPass {
         context = inner
     }
 
-    /// Passes a result out through the gates.
-    /// - Returns: False if ``resume(_:)`` must first be called for the gate at the position.
+    /// Passes a result through the gates, from the innermost gate outwards.
+    /// - Returns: False if ``resume(_:)`` must be called for the gate at the position.
     mutating func leave(_ result: inout Result<Response, any Error>) -> Bool {
         while position > first {
             position -= 1

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// If the value of a call needs the whole content, a retry repeats request and content together.
+// If the value of a call needs the whole content, a retry gate repeats the request when the content
+// breaks off.
 extension Plan {
-    /// How many bytes of a successful response's content the retry reads; nil for none.
+    /// How many bytes of a successful response's content the retry gate reads; nil for none.
     func keptBytes(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) -> Int? {
         guard case .success(let response) = outcome.result, response.status.isSuccessful,
             context.collectedBytes > 0, !outcome.request.options.isStreaming,
-            // A caller that waits for the head must not wait for the body.
+            // A caller that waits only for the head must not wait for the body.
             !context.isLimitedToHead,
-            // The content is complete and can no longer break off.
+            // Complete content can no longer break off.
             !response.body.storage.isSettled
         else { return nil }
         let limit = min(
@@ -20,10 +21,10 @@ extension Plan {
         return limit > 0 && known <= limit ? limit : nil
     }
 
-    /// Returns the outcome of an attempt after reading content of its response.
+    /// Returns the outcome of an attempt after reading the content of the response.
     ///
     /// If the content breaks off, the outcome is a failure. The content has the limits of the body
-    /// outside the retry: cancellation, deadline, ``IdleBound`` and ``Context/maxBytes``.
+    /// outside the retry gate: cancellation, deadline, ``IdleBound`` and ``Context/maxBytes``.
     func keepingContent(
         of outcome: Outcome, upTo limit: Int, in context: Context
     ) async -> Outcome {
@@ -62,10 +63,10 @@ extension ResponseBody {
     }
 }
 
-/// The idle limit for a body that a retry reads, set by a gate outside the retry.
+/// The idle limit for a body that a retry gate reads, set by a gate outside the retry gate.
 ///
 /// Contexts inside that gate inherit the limit, including the contexts of new attempts. A limit
-/// inside a retry applies only to its attempt.
+/// inside a retry gate applies only to one attempt.
 struct IdleBound: Sendable {
     let limit: Duration
     let minBytes: Int
@@ -78,17 +79,17 @@ struct IdleBound: Sendable {
 }
 
 extension Next {
-    /// Creates a child context that limits the idle time of content that an inner retry reads.
+    /// Creates a child context that limits the idle time of content that an inner retry gate reads.
     ///
-    /// A retry reads content before it returns the response
+    /// A retry gate reads content before it returns the response
     /// (``RequestRetrier/keptBytes(_:context:)``). A ``PhasedInterceptor`` uses this method if it
-    /// also limits the body of the response that it gets
+    /// also limits the body of its response
     /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
-    ///   - minBytes: The minimum number of bytes in a window; 0 sets no rate.
+    ///   - minBytes: The minimum number of bytes in a window; 0 allows any rate.
     ///   - window: The waiting time over which the rate is measured.
-    /// - Returns: The child. If no inner gate retries, the same context.
+    /// - Returns: The child, or the same context if no inner gate retries.
     public func context(
         idleFor limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10)
     ) -> Context {

@@ -6,7 +6,7 @@ import TurnpikeSupport
 extension Plan {
     // MARK: Retry
 
-    /// The retry around the current task.
+    /// The retry gate around the current task.
     ///
     /// A client inside a retrying call of another client makes only one attempt.
     @TaskLocal static var retryPass = RetryPass.over
@@ -24,7 +24,7 @@ extension Plan {
                 request, from: position,
                 in: context.freshAttempt(context.call.record.nextAttempt(), rule))
         }
-        // The outermost retry of a call creates the value and ends it.
+        // The outermost retry gate of a call creates this value and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
         var attempts = 0
@@ -49,7 +49,6 @@ extension Plan {
             if let limit = keptBytes(of: outcome, for: retrier, in: context) {
                 outcome = await keepingContent(of: outcome, upTo: limit, in: context)
             }
-            // Recorded for the error that the call may end with.
             if attempts > 1 {
                 context.call.record.add(AttemptSummary(outcome, number: number))
             }
@@ -62,8 +61,9 @@ extension Plan {
         }
     }
 
-    /// Asks the retrier for a further attempt, and waits.
-    /// - Returns: The attempt's number and the length of the wait; nil if the outcome is final.
+    /// Asks the retrier for another attempt, and waits for the time that the retrier sets.
+    /// - Returns: The number of the attempt and the length of the wait, or nil if the outcome is
+    ///   final.
     private func attempt(
         after outcome: Outcome, _ number: Int, by retrier: any RequestRetrier, in context: Context
     ) async throws -> (number: Int, delay: Duration)? {
@@ -104,7 +104,7 @@ extension Plan {
                 "the next attempt would wait \(delay.text), but the deadline passes first",
                 underlying: outcome.error, response: outcome.head)
         }
-        // Reported before the attempt begins, so that a log and a trace have the same number.
+        // The number is reported first, because a log and a trace must have the same number.
         let number = context.call.record.nextAttempt()
         context.tell(.retrying(after: delay, attempt: number, outcome))
         try await context.report(waitingFor: "back-off") { try await $0.sleep(for: delay) }
@@ -182,7 +182,7 @@ extension Plan {
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
-            // If an inner gate delayed the response, the time of the transport counts.
+            // If an inner gate delayed the response, the time of the transport is the right time.
             let headAt = max(response.headAt ?? context.timeSource.now, begin)
             response.body.onEnd { [head = response.head] end in
                 recorder.record(
@@ -203,12 +203,12 @@ extension Plan {
     }
 }
 
-/// A retry of a call, as seen by the tasks that are started inside the retry.
+/// A retry of a call, for the tasks that are started inside the retry.
 ///
 /// A task that outlives the retry, such as a poller, no longer belongs to the retry.
 final class RetryPass: Sendable {
-    // Seeded clients may share call IDs, so this property identifies the object of the call. A
-    // reference would keep the call alive as long as a task holds this value.
+    // This property identifies the object of the call, because calls of seeded clients may have
+    // equal IDs. A reference would keep the call alive as long as a task holds this value.
     private let call: ObjectIdentifier?
     private let isOver: Atomic<Bool>
 

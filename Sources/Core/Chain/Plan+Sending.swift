@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request; separate, so that a suspended call's frame is small.
+    /// Checks and completes a request, outside the frame of the caller, which must be small.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
@@ -34,7 +34,7 @@ extension Plan {
             throw unmet
         }
         var request = request
-        // A gate may have set another body than the one that the call described.
+        // A gate may have replaced the body of the request.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
@@ -59,9 +59,9 @@ extension Plan {
         }
     }
 
-    /// Whether a request is sent once more, if its kept-alive connection ended before an answer.
+    /// Whether a request is sent again after its kept-alive connection ended before an answer.
     ///
-    /// An outer retry with ``RequestRetrier/decidesResend(of:)`` decides alone; no transport does.
+    /// If ``RequestRetrier/decidesResend(of:)`` of an outer retrier is true, that retrier decides.
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {
@@ -124,7 +124,7 @@ extension Plan {
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)
         response.didArrive(at: headAt, in: record, exchange: number)
         if let connection = response.upgradedConnection {
-            // The registration keeps the call running until the connection is closed.
+            // The registration retains the call until the connection is closed.
             let registration = context.onCancel { [weak connection] _ in connection?.close() }
             let report: @Sendable (Int, Bool) -> Void = {
                 context.report(.message(bytes: $0, isSent: $1))

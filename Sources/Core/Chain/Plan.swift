@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// A stack compiled into an immutable array of nodes, which calls traverse without an allocation.
+/// A stack as an immutable array of nodes, through which calls run without an allocation.
 ///
 /// An interceptor becomes one node, and its other roles are ignored. A gate with several roles
-/// becomes a node for each, outermost first: metrics, log, retry, validate, adapt. A group becomes
-/// a node that can skip the nodes of its gates, followed by those nodes. No other type decides how
-/// gates are compiled.
+/// becomes one node for each role, outermost first: metrics, log, retry, validate, adapt. A group
+/// becomes a node that can skip the following nodes, which are the nodes of its gates. Only this
+/// type decides how gates become nodes.
 @usableFromInline final class Plan: Sendable {
     enum Node: Sendable {
         case group(Kept<any GateGroup>, count: Int)
@@ -28,15 +28,16 @@ import Synchronization
     let nodes: [Node]
     // One entry for each node, and one entry for the transport at the end.
     private let promptEnds: [Bool]
-    // -1 if the stack has no retry.
+    // -1 if the stack has no retry gate.
     private let innermostRetry: Int
-    // The last position that may prove the client, or -1; `Int.min` until it is computed.
+    // The last position that may prove the identity of the client, or -1; `Int.min` before the
+    // first use.
     private let lastProof = Atomic(Int.min)
-    // The names of the gates by position; nil until a reader needs one.
+    // The names of the gates by position, or nil before the first use.
     private let gateNames = Mutex<[String]?>(nil)
     let fault: ClientError?
 
-    /// How many times one call may be passed to the transport, not counting redirect hops.
+    /// The maximum number of sends of one call, without redirect hops.
     static let sendLimit = 12
 
     let generation: Int
@@ -67,14 +68,12 @@ import Synchronization
         return nil
     }
 
-    /// Returns the plan with `outside` outermost and `inside` nearest the transport, for one call.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
         return Plan(
             gates: outside + gates + inside, transport: transport, generation: generation)
     }
 
-    /// Returns the plan without the gates that a call leaves out (``LeftOutOption``).
     func remaining(for options: RequestOptions) throws -> Plan {
         if options[LeftOutOption.self] == nil { return self }
         return Plan(
@@ -106,7 +105,7 @@ import Synchronization
         for node in nodes.reversed() {
             switch node.promptness {
             case .unknown: ends.append(false)
-            // The gates of a group may be skipped.
+            // A request may skip the gates of a group.
             case .withInside:
                 ends.append(ends[ends.count - 1] && ends[ends.count - 1 - node.passable])
             case .always: ends.append(true)
@@ -117,7 +116,6 @@ import Synchronization
 
     func retries(from position: Int) -> Bool { position <= innermostRetry }
 
-    /// Whether the gates and transport from a position on end soon after cancellation.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
     func provesClient(from position: Int) -> Bool {
@@ -131,7 +129,6 @@ import Synchronization
         return position <= last
     }
 
-    /// Returns the gate that a gate may call itself, without ``run(_:from:in:isEntered:)``.
     @usableFromInline func interceptor(
         at position: Int, in context: Context
     ) -> Kept<any Interceptor>? {
@@ -141,9 +138,9 @@ import Synchronization
         return gate
     }
 
-    /// Runs the chain from a position on.
-    /// - Parameter isEntered: Whether the readers know that the gate has begun.
-    // Never inlined: the optimizer of Swift 6.3 fails at an inlined copy of this function.
+    /// Runs the chain from a position to the transport.
+    /// - Parameter isEntered: Whether the readers already know that the gate has begun.
+    // The function is never inlined, because the optimizer of Swift 6.3 fails at an inlined copy.
     @usableFromInline @inline(never)
     func run(
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
@@ -165,7 +162,8 @@ import Synchronization
                 let next = Next(plan: self, position: position + 1, context: context)
                 return try await gate.value.intercept(request, context: context, next: next)
             default:
-                // A wrapping gate runs this twice: `enter` tells the readers and calls `run` again.
+                // A wrapping gate calls this function twice: `enter` reports to the readers and
+                // calls `run` again.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)
@@ -174,9 +172,8 @@ import Synchronization
         return try await send(request, in: context)
     }
 
-    // The next two functions are never inlined: the frame of a suspended call stays small.
+    // The next two functions are never inlined, which keeps the frame of a suspended call small.
 
-    /// Runs a node that never waits.
     @inline(never)
     private func pass(
         _ position: inout Int, _ request: inout Request, in context: Context, _ tells: Bool
@@ -217,7 +214,7 @@ import Synchronization
         }
     }
 
-    /// Runs the wrapping gates and the rest; inlined, because a frame may cost an allocation.
+    /// Runs the interceptors and the rest; inlined, because a frame may cost an allocation.
     @inline(__always)
     private func wrap(
         _ request: Request, from position: Int, in context: Context
@@ -294,7 +291,7 @@ import Synchronization
         }
     }
 
-    // A synchronous function, so that the synchronous requirement is called.
+    // The function is synchronous, because it must call the synchronous requirement.
     func adapt(
         _ adapter: any SynchronousRequestAdapter, _ request: inout Request, _ context: Context
     ) throws {
@@ -336,10 +333,9 @@ extension Plan.Node {
         return !facts.kinds.isDisjoint(with: [.authentication, .cookies])
     }
 
-    /// The number of following nodes that may be skipped.
     fileprivate var passable: Int { if case .group(_, let count) = self { count } else { 0 } }
 
-    /// How the node reacts to cancellation; a synchronous node has nothing to await.
+    /// How the node reacts to a cancellation; a synchronous node does not wait for anything.
     fileprivate var promptness: Promptness {
         switch self {
         case .group, .metrics, .log, .adaptNow, .idle: .withInside
@@ -356,14 +352,13 @@ extension Plan.Node {
     }
 }
 
-/// A reference to a gate, because copies of the gate itself cost more.
+/// A reference to a gate, because copies of the gate cost more.
 @usableFromInline final class Kept<Gate: Sendable>: Sendable {
     @usableFromInline let value: Gate
 
     init(_ value: Gate) { self.value = value }
 }
 
-/// A reference to a gate that acts before and after the rest of the chain.
 protocol PhasedGate: AnyObject, Sendable {
     var gate: any PhasedInterceptor { get }
     func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context

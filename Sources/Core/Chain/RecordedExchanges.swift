@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The exchanges of a call, whose timeline and progress describe one of them: the shown exchange.
+/// The exchanges of a call, of which the shown exchange defines the timeline and the progress.
 ///
-/// Attempts of a hedged call overlap. The shown exchange is the last one sent. Another exchange
-/// becomes the shown one if it is answered first, if it is read before the shown one has an answer,
-/// or if it is returned to the caller.
+/// Attempts of a hedged call overlap. The shown exchange is the exchange that was sent last.
+/// Another exchange becomes the shown exchange if it is answered first, if it is read before the
+/// shown exchange has an answer, or if it is returned to the caller.
 struct RecordedExchanges {
     private enum Phase {
         case sent
@@ -42,7 +42,7 @@ struct RecordedExchanges {
         case content
     }
 
-    /// The next event that an exchange waits for; nil if all exchanges have ended.
+    /// The next event that an exchange waits for, or nil if all exchanges have ended.
     var awaited: Awaited? {
         let open = shown.phase == .ended ? others.last { $0.phase != .ended } : shown
         return open.map { $0.phase == .sent ? .head : .content }
@@ -87,7 +87,7 @@ struct RecordedExchanges {
     /// Records a head.
     ///
     /// The exchange becomes the shown exchange, unless it was abandoned or the shown exchange has
-    /// an answer that may still be read.
+    /// an answer that the caller may still read.
     mutating func receiveHead(
         of number: Int, unless isGivenUp: @autoclosure () -> Bool,
         _ change: (inout Timeline, inout TransferProgress) -> Void
@@ -98,7 +98,7 @@ struct RecordedExchanges {
         if shown.phase != .answered, !isGivenUp() { show(number) }
     }
 
-    /// Counts bytes of a body that were read, unless the body is only drained (a losing hedge).
+    /// Counts bytes that were read from a body, unless the body is only drained (a losing hedge).
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {
@@ -117,7 +117,7 @@ struct RecordedExchanges {
             shown.timeline.bodyEnd = now
             shown.phase = .ended
         } else if let place = others.firstIndex(where: { $0.number == number }) {
-            // The caller may still get this response.
+            // The caller may still get the response of this exchange.
             others[place].timeline.bodyEnd = now
             others[place].phase = .ended
         }
@@ -133,16 +133,15 @@ struct RecordedExchanges {
     }
 }
 
-/// The progress of the request and response content of a call's last exchange, in bytes; a redirect
-/// or a retry begins again at zero.
+/// The bytes that a call has sent and received in its current exchange.
 public struct TransferProgress: Sendable, Hashable {
-    /// The bytes of the request content sent in the current exchange.
+    /// The bytes of the request content that were sent in the current exchange.
     public var bytesSent: Int64
-    /// The size of the request content, if known.
+    /// The size of the request content, or nil if unknown.
     public var totalToSend: Int64?
     /// The bytes of the response content that the caller has read.
     public var bytesReceived: Int64
-    /// The size of the response content, if known.
+    /// The size of the response content, or nil if unknown.
     public var totalToReceive: Int64?
 
     /// Creates a progress value.

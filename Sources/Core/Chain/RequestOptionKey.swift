@@ -5,13 +5,13 @@
 /// If the stack of a call has no gate that handles the key (``Gate/handledOptions``), the call adds
 /// the gate of ``gate(for:)``.
 public protocol RequestOptionKey: OptionKey {
-    // Declared again, so that the compiler infers it from `gate(for:)`.
+    // The compiler infers the type from `gate(for:)` only if this protocol declares the type again.
     /// The type of the value.
     associatedtype Value
 
     /// Returns the gate that applies the option if the client's stack has no gate for this key.
     ///
-    /// The default is nil, for a key without a gate of its own.
+    /// The default is nil, for a key that needs no gate.
     static func gate(for value: Value) -> (any Gate)?
 
     /// The place of the gate of ``gate(for:)``; ``GatePlace/outermost`` by default.
@@ -19,10 +19,10 @@ public protocol RequestOptionKey: OptionKey {
 }
 
 extension RequestOptionKey {
-    /// Returns nil.
+    /// Returns nil by default.
     public static func gate(for value: Value) -> (any Gate)? { nil }
 
-    /// The default is outermost.
+    /// Outermost, by default.
     public static var gatePlace: GatePlace { .outermost }
 
     fileprivate static func gate(forAny value: any Sendable) -> (any Gate)? {
@@ -31,7 +31,6 @@ extension RequestOptionKey {
 }
 
 extension RequestOptions {
-    /// The gates at a place for the options that are not in `handled`, outermost first.
     func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
         entries.compactMap { entry in
             guard !handled.contains(entry.id), let key = entry.key as? any RequestOptionKey.Type,
@@ -42,11 +41,11 @@ extension RequestOptions {
     }
 }
 
-/// The place of a gate that a call adds for an option without a gate in the stack
+/// The place of a gate that a call adds for an option, if the stack has no gate for the option
 /// (``RequestOptionKey/gatePlace``).
 public enum GatePlace: Sendable, Hashable {
-    /// Outside of all gates of the client, so that the gate sees the call once.
+    /// Outside all gates of the client, where the gate handles each call once.
     case outermost
-    /// Next to the transport, inside all other gates, so that the gate sees each send.
+    /// Inside all other gates, where the gate handles each send.
     case innermost
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a request is sent once more if its kept-alive connection ended before an answer
+/// Decides whether a request is sent again after its kept-alive connection ended before an answer
 /// (``TransferState/lostReusedConnection``).
 ///
-/// Each context has the rule of the gate that created it. Only a lost connection needs the rules;
-/// the innermost rule is asked first.
+/// Each context has the rule of the gate that created the context. The rules are used only after a
+/// lost connection, and the innermost rule is used first.
 enum ResendRule: Sendable {
-    /// A retry, which may count the second send as one of its attempts.
+    /// A retry gate, which may count the second send as an attempt.
     case retried(by: Kept<any RequestRetrier>, Request)
-    /// A repeatable request is sent once more if this limit has a permit for it at once.
+    /// A repeatable request is sent again if this limit immediately has a permit.
     case limited(@Sendable () -> (@Sendable () -> Void)?)
     /// The rules of outer contexts, for a context without outer contexts.
     case several([ResendRule])
@@ -29,7 +29,7 @@ extension Context {
         return rules
     }
 
-    /// The limits to ask before the second send, outermost first; nil if a retry decides.
+    /// The limits for the second send, outermost first, or nil if a retry gate decides.
     var resendLimits: [@Sendable () -> (@Sendable () -> Void)?]? {
         var limits: [@Sendable () -> (@Sendable () -> Void)?] = []
         for rule in resendRules {
@@ -45,12 +45,12 @@ extension Context {
 
     /// Returns a context in which the framework repeats a request only if a limit has a permit.
     ///
-    /// A gate that counts sends passes the context to the rest of the chain. If a kept-alive
-    /// connection ends before an answer, the framework calls `limit`. If a retry decides instead
-    /// (``RequestRetrier/decidesResend(of:)``), the request passes the gate again.
-    /// - Parameter limit: Takes an available permit and returns a closure that gives the permit
-    ///   back; returns nil if no permit is available. If an inner limit has no permit, nothing is
-    ///   sent and the permit is given back.
+    /// A gate that counts sends passes the context to the inner gates. If a kept-alive connection
+    /// ends before an answer, the framework calls `limit`. If a retry gate decides instead
+    /// (``RequestRetrier/decidesResend(of:)``), the repeated request passes through the gate.
+    /// - Parameter limit: Takes an available permit. Returns a closure that gives back the permit,
+    ///   or nil if no permit is available. If an inner limit has no permit, nothing is sent, and
+    ///   the framework returns the permit.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
         -> Context
@@ -58,7 +58,7 @@ extension Context {
         resendLimits == nil ? self : child(resendRule: .limited(limit))
     }
 
-    /// How many kept-alive connections of the call ended during a request, before an answer
-    /// (``TransferState/lostReusedConnection``).
+    /// The number of kept-alive connections that ended during a request of the call, before an
+    /// answer (``TransferState/lostReusedConnection``).
     public var lostConnections: Int { call.record.lostConnections }
 }

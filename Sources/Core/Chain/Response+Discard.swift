@@ -3,7 +3,7 @@
 public import TurnpikeSupport
 
 extension Response {
-    /// Returns a shared response as the response of a call; the call's cancellation ends the body.
+    /// Returns a shared response as the response of a call, whose cancellation ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
         response.history = context.call.record
@@ -14,15 +14,16 @@ extension Response {
         return response
     }
 
-    /// Discards a response so that its connection can be reused.
+    /// Discards a response, after which its connection can serve other requests.
     ///
-    /// Reads at most 64 KiB of the body for at most 100 ms. If the body is still incomplete, the
-    /// transfer is ended. If a gate does not return a response of `next`, it must call this method.
+    /// The method reads at most 64 KiB of the body for at most 100 ms. If the body is still
+    /// incomplete, the method cancels the transfer. A gate must call this method for each response
+    /// of `next` that the gate does not return.
     /// - Parameters:
-    ///   - context: The gate's context.
-    ///   - maxBytes: How many bytes of the body to keep.
-    /// - Returns: `kept` are the first bytes of the body. `isCut` states whether the body has more
-    ///   bytes. `isEndless` states whether a body of undeclared length exceeded the limit.
+    ///   - context: The context of the gate.
+    ///   - maxBytes: The maximum number of bytes of the body to keep.
+    /// - Returns: `kept` contains the first bytes of the body. `isCut` is true if the body has more
+    ///   bytes. `isEndless` is true if a body of undeclared length exceeded the limit.
     @discardableResult
     public func discard(
         in context: Context, keeping maxBytes: Int = 0

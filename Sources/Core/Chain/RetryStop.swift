@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a retryable outcome was not retried, for the message of the resulting error.
+/// The reason why a retryable outcome was not retried, for the message of the error.
 struct RetryStop: Sendable {
     private let status: HTTPStatus?
     private let code: ClientError.Code?
@@ -28,18 +28,18 @@ extension ClientError {
 }
 
 extension Context {
-    /// Records why a retryable outcome is not tried again.
+    /// Records the reason why a retryable outcome is not retried.
     ///
-    /// A ``RequestRetrier`` that accepts such an outcome gives the reason for the call's error.
+    /// A ``RequestRetrier`` whose rules accept the outcome sets the reason for the error.
     /// - Parameters:
     ///   - outcome: The outcome.
-    ///   - reason: The text after "it was not tried again: ".
+    ///   - reason: The reason, which follows "it was not tried again: " in the message.
     public func willNotRetry(_ outcome: Outcome, because reason: String) {
         call.record.lastStop = RetryStop(outcome, reason)
     }
 
     /// States that no gate may send the call again (``retriesForbidden``).
     ///
-    /// A gate whose calls share one exchange passes on that a retrier has ended this exchange.
+    /// A gate whose calls share one exchange uses this method if a retrier has ended the exchange.
     public func forbidRetries() { call.record.fail() }
 }

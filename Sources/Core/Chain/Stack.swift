@@ -24,10 +24,11 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// Returns the stack for a call with these options.
+    /// Returns the stack of a call with request options.
     ///
-    /// If no gate of the stack handles an option, the returned stack also has the option's gate
-    /// (``RequestOptionKey/gate(for:)``). Gates that the call leaves out are missing.
+    /// If no gate of the stack handles an option, the returned stack also contains the gate of the
+    /// option (``RequestOptionKey/gate(for:)``). The returned stack does not contain the gates that
+    /// the call leaves out.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
         let gates = (try? gates.remaining(for: options)) ?? gates
@@ -37,12 +38,12 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
-    /// Returns the error of every call of a client with this stack, or nil (``Client/fault``).
+    /// Returns the error of every call with this stack, or nil (``Client/fault``).
     public func fault(over transport: any Transport) -> ClientError? {
         Plan(gates: gates, transport: transport).fault
     }
 
-    /// Returns the gates of `outer` around those of `inner`.
+    /// Returns a stack with the gates of `outer` outside the gates of `inner`.
     public static func + (outer: Stack, inner: Stack) -> Stack { Stack(outer.gates + inner.gates) }
 }
 
@@ -54,7 +55,7 @@ extension Stack: ExpressibleByArrayLiteral {
 extension Stack: CustomStringConvertible {
     /// The names of the gates, one per line, outermost first.
     ///
-    /// The gates of a group follow its name and are indented.
+    /// The gates of a group are indented below the name of the group.
     public var description: String { Self.lines(of: gates).joined(separator: "\n") }
 
     private static func lines(of gates: [any Gate]) -> [String] {
@@ -75,7 +76,7 @@ struct LeftOut: Sendable {
 }
 
 extension [any Gate] {
-    /// Returns the gates that remain; throws if a call may not leave a gate out.
+    /// Returns the remaining gates, or throws if a call must not leave out a gate.
     func remaining(for options: RequestOptions) throws -> [any Gate] {
         guard let left = options[LeftOutOption.self] else { return self }
         let names = flatMap(\.flattened)
@@ -118,7 +119,7 @@ private struct Remainder: GateGroup {
 }
 
 extension GateFacts {
-    // The protection that every call needs from the gate; nil if a call may leave the gate out.
+    // The protection that every call needs from this gate, or nil if a call may leave out the gate.
     fileprivate var duty: String? {
         if requiresTLS { return "refuses requests that would not go over TLS" }
         for effect in effects {
@@ -141,20 +142,20 @@ extension GateFacts {
 /// Collects gates, outermost first.
 @resultBuilder
 public enum StackBuilder {
-    /// One gate.
+    /// Adds one gate.
     public static func buildExpression(_ gate: any Gate) -> [any Gate] { [gate] }
-    /// The gates of a stack.
+    /// Adds the gates of a stack.
     public static func buildExpression(_ stack: Stack) -> [any Gate] { stack.gates }
-    /// Gates in order.
+    /// Joins gates in order.
     public static func buildBlock(_ parts: [any Gate]...) -> [any Gate] { parts.flatMap(\.self) }
-    /// Gates after an `if` without `else`.
+    /// Adds the gates of an `if` without `else`.
     public static func buildOptional(_ part: [any Gate]?) -> [any Gate] { part ?? [] }
-    /// Gates of the first branch.
+    /// Adds the gates of the first branch.
     public static func buildEither(first part: [any Gate]) -> [any Gate] { part }
-    /// Gates of the second branch.
+    /// Adds the gates of the second branch.
     public static func buildEither(second part: [any Gate]) -> [any Gate] { part }
-    /// Gates of a loop.
+    /// Adds the gates of a loop.
     public static func buildArray(_ parts: [[any Gate]]) -> [any Gate] { parts.flatMap(\.self) }
-    /// Gates after an availability check.
+    /// Adds the gates of an availability check.
     public static func buildLimitedAvailability(_ part: [any Gate]) -> [any Gate] { part }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Next {
-    /// Runs the rest of the chain with a time limit.
+    /// Runs the inner gates with a time limit.
     ///
     /// ```swift
     /// try await next(request, within: .seconds(5)) { limit in
@@ -9,17 +9,17 @@ extension Next {
     /// }
     /// ```
     ///
-    /// When the limit has passed, the caller gets the error at once. The limit cancels the context,
-    /// which ends sends, waits and bodies in the rest of the chain. If the rest of the chain runs
-    /// in a separate task, the limit cancels this task too. Nothing is sent afterwards.
+    /// When the limit ends, the caller gets the error at once. The limit cancels the context, which
+    /// ends sends, waits and bodies in the inner gates. The limit also cancels the task of the
+    /// inner gates, if the inner gates run in a separate task. Nothing is sent after the limit.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, the limit
+    ///   - isUpToHead: Whether the time stops when the response head arrives. If false, the time
     ///     runs until the body is complete.
-    ///   - fault: Creates the error for the limit.
+    ///   - fault: Creates the error for the end of the limit.
     /// - Returns: The response.
-    /// - Throws: The error of the rest of the chain, or of the limit.
+    /// - Throws: The error of the inner gates, or the error of the limit.
     public func callAsFunction(
         _ request: Request, within limit: Duration, upToHead isUpToHead: Bool = false,
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
@@ -28,17 +28,17 @@ extension Next {
         return try await promptly(request, in: inner)
     }
 
-    /// Runs the rest of the chain, and returns at once if the context or task is cancelled.
+    /// Runs the inner gates, and returns at once if the context or the task is cancelled.
     ///
     /// The caller does not wait for an inner gate that ignores the cancellation. Gates that react
-    /// to cancellation (``PromptlyCancellable``) run directly. If any inner gate may not react, the
-    /// rest of the chain runs in one child task. Use this method in a gate that cancels a
+    /// to a cancellation (``PromptlyCancellable``) run in the caller's task. If an inner gate may
+    /// not react, the inner gates run in one child task. Use this method in a gate that cancels a
     /// ``Context/child(deadline:)`` by another rule.
     /// - Parameters:
     ///   - request: The request.
-    ///   - inner: A child of the context, used only for the rest of the chain.
+    ///   - inner: A child of the context that is used only for the inner gates.
     /// - Returns: The response.
-    /// - Throws: The error of the rest of the chain, or of the cancellation.
+    /// - Throws: The error of the inner gates, or the error of the cancellation.
     public func promptly(_ request: Request, in inner: Context) async throws -> Response {
         var result: Result<Response, any Error>
         do {
@@ -57,13 +57,13 @@ extension Next {
 extension Context {
     /// Creates a child with a time limit, for a ``PhasedInterceptor``.
     ///
-    /// The limit acts like ``Next/callAsFunction(_:within:upToHead:orThrow:)``. The limit starts
-    /// when the child is created, so pass the child on at once.
+    /// The limit acts like ``Next/callAsFunction(_:within:upToHead:orThrow:)``. Pass the child to
+    /// the inner gates at once, because the time starts when the child is created.
     /// - Parameters:
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, the limit
+    ///   - isUpToHead: Whether the time stops when the response head arrives. If false, the time
     ///     runs until the body is complete.
-    ///   - fault: Creates the error for the limit.
+    ///   - fault: Creates the error for the end of the limit.
     /// - Returns: The child.
     public func child(
         within limit: Duration, upToHead isUpToHead: Bool = false,
@@ -84,14 +84,14 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Ends the limit; if the context was cancelled, the reason's error replaces the result.
+    /// Stops the time; if the context was cancelled, the error of the reason replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
             unsafe timer?.cancel()
             if !Task.isCancelled, let reason = cancelReason { result = .failure(reason.error) }
         case .success(let response):
-            // An inner gate may have turned the cancellation into a response.
+            // An inner gate may have caught the error of the cancellation and returned a response.
             if let reason = cancelReason {
                 unsafe timer?.cancel()
                 response.body.cancel(.drop)
@@ -113,11 +113,11 @@ struct ContextLimit: Sendable {
 }
 
 extension ResponseBody {
-    /// Ends the body when the context is cancelled, and ends the time limit when the body ends.
+    /// Ends the body when the context is cancelled, and stops the time when the body ends.
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {
-        // The check of a small body would take longer than its reading.
+        // For a small body, the check takes longer than the read.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The abilities of a transport besides sending a request and streaming its response.
+/// What a transport can do in addition to sending a request and streaming its response.
 ///
-/// If a call needs a capability that its transport lacks, the call fails with
+/// If a call needs a capability that the transport does not have, the call fails with
 /// ``ClientError/Code/unsupported`` before anything is sent. `TransportConformance` in
 /// `TurnpikeTesting` checks each declared capability.
 public struct TransportCapabilities: OptionSet, Hashable, Sendable {
@@ -12,36 +12,37 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// Creates a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Request bodies of unknown length are sent while they are produced.
+    /// The transport sends request bodies of unknown length while they are produced.
     ///
     /// Without this capability, calls with a live body (``RequestBody/isLive``) fail.
     public static let liveUpload = Self(rawValue: 1 << 0)
-    /// Trailer fields can follow the content of a request.
+    /// The transport can send trailer fields after the content of a request.
     ///
     /// Without this capability, calls with request trailers (``RequestBody/followed(by:_:)``) fail.
     public static let requestTrailers = Self(rawValue: 1 << 1)
-    /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
+    /// The caller gets the trailer fields of a response (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)
     /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``):
     /// connection available, request could be sent, first byte of the response.
     public static let phaseTimes = Self(rawValue: 1 << 3)
 
-    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``), so
-    /// that a limit on decoding holds at each moment.
+    /// The transport counts the bytes of encoded content as they arrive
+    /// (``ResponseBody/encodedBytes``), and a limit on decoding therefore applies at each moment.
     public static let encodedSizes = Self(rawValue: 1 << 4)
 
-    /// A connection can go to another place than the host of the URL.
+    /// The transport can connect to another address than the host of the URL.
     ///
-    /// The request states the place in ``RequestOptions/connectTarget``. The host name in the
-    /// request and in TLS stays. Without this capability, requests with a connect target fail.
+    /// The request contains the address in ``RequestOptions/connectTarget``. The request and TLS
+    /// still use the host name of the URL. Without this capability, requests with a connect target
+    /// fail.
     public static let connectTargets = Self(rawValue: 1 << 5)
-    /// The request's rule judges the addresses of connections (``RequestOptions/addressRule``).
+    /// The transport checks addresses of connections by a rule (``RequestOptions/addressRule``).
     ///
     /// Without this capability, the rule is ignored. A gate that sets a rule therefore also checks
-    /// the host itself, as far as it can.
+    /// the host as far as possible.
     public static let addressRules = Self(rawValue: 1 << 6)
 
-    /// A connection can switch to another protocol (``RequestOptions/upgrade``).
+    /// The transport can change a connection to another protocol (``RequestOptions/upgrade``).
     ///
     /// Without this capability, requests for an upgrade fail.
     public static let upgrades = Self(rawValue: 1 << 7)

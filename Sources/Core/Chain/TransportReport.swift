@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A fact about an exchange that only its transport knows.
+/// A fact about an exchange that only the transport knows.
 ///
-/// The call's ``Timeline`` records the fact. Sent bytes also count in the call's progress, and
-/// repeated sends in ``Context/sendCount``.
+/// The ``Timeline`` of the call records the fact. Sent bytes also count in the progress of the
+/// call, and repeated sends count in ``Context/sendCount``.
 public enum TransportReport: Sendable {
     /// The host name was resolved.
     case resolved(at: MonotonicInstant)
     /// The connection was available.
     /// - Parameters:
-    ///   - at: When the connection was established or taken from the pool.
-    ///   - isReused: Whether the connection had served another exchange; nil if unknown.
+    ///   - at: The time when the connection was established or taken from the pool.
+    ///   - isReused: Whether the connection has served another exchange; nil if unknown.
     ///   - peer: The address of the peer, if known.
     case connected(at: MonotonicInstant, isReused: Bool?, peer: String?)
     /// The TLS handshake was complete.
@@ -20,11 +20,11 @@ public enum TransportReport: Sendable {
     /// The first byte of the response arrived.
     case firstByte(at: MonotonicInstant)
     /// The total number of sent bytes of the request content. If the transport sends the content
-    /// again, the number starts again at 0.
+    /// again, the number restarts at 0.
     case sent(bytes: Int64)
-    /// The library below the transport has sent the request again; no transport can prevent this.
+    /// The library below the transport has sent the request again, which no transport can prevent.
     case sentAgain
-    /// A message, or a part of a message, was sent or read on the upgraded connection
+    /// The upgraded connection has sent or received a message, or a part of a message
     /// (``UpgradedConnection/report(messageOf:isSent:)``).
     case message(bytes: Int, isSent: Bool)
 }
@@ -49,11 +49,11 @@ extension Timeline {
 }
 
 extension Context {
-    /// Reports facts about an exchange that only its transport knows.
+    /// Reports facts about an exchange that only the transport knows.
     ///
-    /// Report bytes as they are sent, because they update the call's progress. Report phase times
-    /// before the transport returns the response head, one by one or all together. Once another
-    /// attempt has begun, reports of the earlier exchange are ignored.
+    /// Report bytes when they are sent, because reports of bytes update the progress of the call.
+    /// Report phase times before the transport returns the response head, one by one or all
+    /// together. After another attempt has begun, reports of the earlier exchange are ignored.
     ///
     /// ```swift
     /// context.report(

@@ -2,11 +2,11 @@
 
 import TurnpikeSupport
 
-/// A description of an exchange: a request, the client that sends it, and gates for this call only.
+/// Describes a request, the client that sends the request, and gates for this call only.
 ///
-/// Nothing is sent until a method such as ``response()`` is awaited or ``start(_:)`` is called.
-/// Each such method sends the request again. If several tasks need one result, share the
-/// ``RunningCall`` of ``start(_:)``.
+/// Nothing is sent before a method such as ``response()`` is awaited or ``start(_:)`` is called.
+/// Every method that waits for a response sends the request again. If several tasks need the same
+/// result, share the ``RunningCall`` that ``start(_:)`` returns.
 public struct Call: Sendable {
     let client: Client
 
@@ -31,7 +31,7 @@ public struct Call: Sendable {
 
     // MARK: Options of this call
 
-    /// Adds a gate for this call only, nearest the transport.
+    /// Adds a gate for this call only, inside all other gates.
     public func through(_ gate: any Gate) -> Call {
         var copy = self
         copy.gates.append(gate)
@@ -52,16 +52,16 @@ public struct Call: Sendable {
         return copy
     }
 
-    /// Allows or forbids a second send of the request, whether or not its method is idempotent.
+    /// Allows or forbids that a gate sends the request twice, for any method.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
 
-    /// Lets the response body last indefinitely; a deadline then covers only the time up to the
-    /// response head, and the idle limit of the client does not apply.
+    /// Allows a response body of any duration; a deadline ends with the response head, and the idle
+    /// limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between two sends of a call, for example before a job's state is requested again.
+    /// Waits between two sends of a call, for example before the state of a job is requested again.
     ///
     /// ```swift
     /// let job = client.get("jobs/7")
@@ -73,8 +73,9 @@ public struct Call: Sendable {
     /// ```
     ///
     /// The client's ``TimeSource`` measures the time. The wait counts as a running call of the
-    /// client, so a cancellation of all running calls ends the wait. The wait has no deadline.
-    /// - Parameter duration: How long to wait. For zero or less, the method returns at once.
+    /// client, and a cancellation of all running calls ends the wait. The wait has no deadline.
+    /// - Parameter duration: How long to wait. If the duration is zero or less, the method returns
+    ///   at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
         // Only calls with an exchange have readers.
@@ -99,9 +100,9 @@ public struct Call: Sendable {
         try await serialized(with: serializer, in: try begin(for: serializer)).value
     }
 
-    /// Sends the request, and returns both the value and the response from which it was made.
+    /// Sends the request, and returns both the value and the response.
     ///
-    /// Unless the serializer streams, the content of the response has then been read.
+    /// The content of the response has been read, unless the serializer streams.
     public func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> (value: Serializer.Output, response: Response) {
@@ -115,7 +116,7 @@ public struct Call: Sendable {
             request, readers, collecting: serializer.collectedBytes(in: client.serializers))
     }
 
-    // The method is inlined, because an asynchronous frame sometimes costs an allocation.
+    // The method is inlined, because an asynchronous frame may cost an allocation.
     @inline(__always)
     func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer, in running: (plan: Plan, context: Context),
@@ -135,7 +136,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// Sends the request and reads the response with a function, which runs on the caller's actor.
+    /// Sends the request, and reads the response with a function on the caller's actor.
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
@@ -170,7 +171,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// A separate function, so that its values take no memory in the frame of a suspended call.
+    /// A separate function, because its values must take no memory in a suspended call's frame.
     @inline(never)
     private func complete(
         accept: [MediaType], in running: (plan: Plan, context: Context)
@@ -195,7 +196,7 @@ public struct Call: Sendable {
     @inline(never)
     private func chosen(_ response: Response, in context: Context) -> Response {
         var response = response
-        // A gate has created this response itself.
+        // The response comes from a gate and not from the transport.
         if response.history == nil { response.history = context.call.record }
         context.call.record.didChoose(response.exchange)
         context.tell(.responded(response))
@@ -216,18 +217,18 @@ public struct Call: Sendable {
 extension Call {
     /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
-    /// The names are values of ``Gate/gateName``, in upper or lower case. If a group is left out,
-    /// the gates inside it are left out too. In two cases the call fails as
-    /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate
-    /// state that it checks targets, upgrades the scheme, follows redirects, sets credentials, or
-    /// limits content, decoding, the rate or concurrency.
+    /// The names are values of ``Gate/gateName``, in upper or lower case. If a call leaves out a
+    /// group, the call also leaves out the gates of the group. If no gate has the name, the call
+    /// fails with ``ClientError/Code/configuration``. The call fails with the same code if the
+    /// facts of a gate state that the gate checks targets, upgrades the scheme, follows redirects,
+    /// sets credentials, or limits content, decoding, the rate or concurrency.
     public func without(_ names: String...) -> Call {
         names.reduce(self) { call, name in
             call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })
         }
     }
 
-    /// Leaves the gates of a type out of this call, under the same rules as for names.
+    /// Leaves all gates of a type out of this call, with the same rules as for names.
     public func without<Left: Gate>(_ type: Left.Type) -> Call {
         without(LeftOut(name: String(describing: type)) { $0 is Left })
     }
@@ -243,7 +244,6 @@ extension Context {
         left(.success(response.status))
     }
 
-    /// Records the failure, and returns the error with the details of the call.
     fileprivate func failed(_ error: any Error) -> any Error {
         let error = call.record.completed(error, at: timeSource.date)
         left(.failure(error))
@@ -254,8 +254,8 @@ extension Context {
 extension Request {
     /// Moves user information from the URL into a Basic credential (RFC 7617).
     ///
-    /// The credential is sent only to the origin of the URL. A call does this before its first
-    /// gate. If a gate makes a request itself, the gate calls this method for that request.
+    /// The credential is sent only to the origin of the URL. A call does this before the first gate
+    /// runs. If a gate creates a request, the gate calls this method for the new request.
     public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A target is a URL, or text that is resolved against the base URL of the client.
+// A target is a URL, or a text that is resolved against the base URL of the client.
 extension Client {
     /// Describes a GET.
     public func get(

@@ -11,14 +11,13 @@ import TurnpikeSupport
 /// ```
 ///
 /// Create a client once and share it. The client owns its connections, the state of its gates and
-/// its serializers. Nothing is global. If the client is released, its idle connections are closed.
-/// ``shutdown(grace:cancellingWith:)`` also waits for the calls of the client.
+/// its serializers. No part of a client is global. If the client is released, the idle connections
+/// are closed. ``shutdown(grace:cancellingWith:)`` also waits for the calls of the client.
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
-        // Ends the state that gates share.
         var onShutdown: (@Sendable () async -> Void)?
-        // A cancellation of this context cancels all calls that were started in it.
+        // A cancellation of this context cancels all calls that were started in the context.
         var generation: Context
         var nextNumber: UInt64 = 0
         var isShutDown = false
@@ -35,9 +34,9 @@ public final class Client: Sendable {
     private let environment: CallEnvironment
     private let state: Mutex<State>
 
-    /// Creates a client from explicit parts.
+    /// Creates a client from all parts.
     /// - Parameters:
-    ///   - baseURL: The URL for relative targets. If it is nil, calls need absolute URLs.
+    ///   - baseURL: The URL for relative targets. If nil, calls need absolute URLs.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - serializers: The serializers for response values.
@@ -57,7 +56,8 @@ public final class Client: Sendable {
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
             baseOrigin: base?.origin)
-        // The identifier comes from the random source, so a seeded source repeats call identifiers.
+        // The identifier comes from the random source: clients with the same seed have the same
+        // call identifiers.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())
         stack.placeGates()
@@ -75,8 +75,8 @@ public final class Client: Sendable {
 
     /// The error with which every call fails, or nil.
     ///
-    /// The cause is an invalid base URL, a gate that has no role in the chain, or a transport that
-    /// lacks a capability that a gate needs. Calls fail before any gate runs.
+    /// The cause is an invalid base URL, a gate without a role in the chain, or a transport without
+    /// a capability that a gate needs. Calls fail before any gate runs.
     public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
 
     private var baseFault: ClientError? {
@@ -89,9 +89,9 @@ public final class Client: Sendable {
     /// replaced transport closes after its last call.
     /// - Parameters:
     ///   - stack: The new stack.
-    ///   - transport: The new transport; nil keeps the present transport.
-    ///   - onShutdown: Ends the gates' shared state in ``shutdown(grace:cancellingWith:)``, after
-    ///     the gates have shut down. Nil keeps the present closure.
+    ///   - transport: The new transport; if nil, the transport does not change.
+    ///   - onShutdown: Ends the shared state of the gates in ``shutdown(grace:cancellingWith:)``,
+    ///     after the gates have shut down. If nil, the closure does not change.
     public func replace(
         stack: Stack, transport: (any Transport)? = nil,
         onShutdown: (@Sendable () async -> Void)? = nil
@@ -120,11 +120,11 @@ public final class Client: Sendable {
     /// Describes a call.
     /// - Parameters:
     ///   - method: The method.
-    ///   - target: The URL, or text that is resolved against ``baseURL``.
+    ///   - target: The URL, or a text that is resolved against ``baseURL``.
     ///   - query: Items to append to the query of the target.
     ///   - headers: Header fields.
     ///   - body: The content.
-    /// - Returns: A call. If a part is invalid, the call fails before anything is sent.
+    /// - Returns: The call. If a part is invalid, the call fails before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible, query: Query = [:],
         headers: HTTPHeaders = [:], body: RequestBody = .empty
@@ -135,7 +135,7 @@ public final class Client: Sendable {
         return Call(client: self, request: request)
     }
 
-    /// Begins a call; if `isRead` is false, the call has no readers.
+    /// Begins a call, which has no readers if `isRead` is false.
     /// - Throws: The fault of the base URL, or ``ClientError/Code/cancelled`` after a shutdown.
     func begin(
         _ request: Request, _ readers: [any CallReader] = [], collecting collectedBytes: Int = 0,
@@ -161,20 +161,20 @@ public final class Client: Sendable {
         return (plan, context)
     }
 
-    /// How many times one call may be sent (``ClientError/Code/sendLimit``), without redirects: 12.
+    /// The limit of sends of a call, without redirects: 12 (``ClientError/Code/sendLimit``).
     public static var sendLimit: Int { Plan.sendLimit }
 
     // MARK: Life cycle
 
-    /// The number of calls that have begun and still have a task, a response or an open body.
+    /// The number of calls that still have a task, a response or an open body.
     public var runningCallCount: Int { environment.running.count }
 
-    /// The calls of ``runningCallCount``, oldest first, also waiting downloads and event streams.
+    /// The calls of ``runningCallCount``, oldest first, including waiting downloads and streams.
     public var runningCalls: [CallSummary] {
         environment.running.summaries(at: environment.timeSource.now)
     }
 
-    /// Cancels all running calls and their waits; later calls are not affected.
+    /// Cancels all running calls and their waits, but not later calls.
     public func cancelAll() {
         let ended = state.withLock { state in
             defer {
@@ -187,15 +187,16 @@ public final class Client: Sendable {
 
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
-    /// Calls that outlast the grace period are cancelled and end with the error. Later calls fail
-    /// as ``ClientError/Code/cancelled``. A running call that begins another exchange, such as a
-    /// resumed download or a reconnecting event stream, fails with the same code.
+    /// Calls that are still running after the grace period are cancelled with the error. Later
+    /// calls fail with ``ClientError/Code/cancelled``. A running call that begins another exchange,
+    /// such as a resumed download or a reconnecting event stream, fails with the same code.
     ///
-    /// The client then waits at most one second until the cancelled calls have ended, so that the
-    /// gates see these ends. A response that a caller holds without reading does not end by itself.
-    /// The gates shut down one after the other, outermost first, without a time limit. The shared
-    /// state of the gates ends last (``replace(stack:transport:onShutdown:)``). If the task is
-    /// cancelled, only the grace period ends early.
+    /// After the cancellation, the client waits at most one second for the cancelled calls, because
+    /// the gates may record the end of each call. A response that a caller holds but does not read
+    /// does not end by itself. The gates shut down one after the other, outermost first, without a
+    /// time limit. The shared state of the gates ends last
+    /// (``replace(stack:transport:onShutdown:)``). If the task is cancelled, only the grace period
+    /// ends early.
     /// - Parameters:
     ///   - grace: How long running calls may continue.
     ///   - error: The error with which the cancelled calls end.
@@ -208,7 +209,7 @@ public final class Client: Sendable {
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(CancelReason(.handle, error: error))
-        // Cancelled calls end soon, unless a response is still held.
+        // Cancelled calls end soon, unless a caller still holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
         await onShutdown?()
@@ -232,7 +233,7 @@ public final class Client: Sendable {
 }
 
 extension Client: DescriptionReflectable {
-    /// The base URL without secrets and the transport, then the names of the gates, one per line.
+    /// The base URL without secrets, the transport, and the names of the gates, one per line.
     public var description: String {
         let plan = state.withLock { $0.plan }
         let place = baseURL.map { " for \($0)" } ?? ""

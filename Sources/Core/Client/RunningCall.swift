@@ -4,7 +4,7 @@ public import Dispatch
 import Synchronization
 import TurnpikeSupport
 
-/// A handle to a running call, with the call's value, state, progress and response head.
+/// A handle of a running call, with the value, the state, the progress and the response head.
 ///
 /// ```swift
 /// let running = client.post("files/1?part=2", body: .file(part)).start(.data)
@@ -13,10 +13,10 @@ import TurnpikeSupport
 /// let tag = running.head?.headers[.eTag]
 /// ```
 ///
-/// Any number of tasks may await ``value``. If one of these tasks is cancelled, only its own wait
-/// ends. If the handle is released, the call is cancelled, unless ``detach()`` was called.
+/// Any number of tasks may await ``value``. If one of these tasks is cancelled, only the wait of
+/// that task ends. The release of the handle cancels the call, unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// The state of a call, which changes once, from `running` to one of the other three.
+    /// The state of a call, which changes once, from `running` to one of the other states.
     public enum State: Sendable, Hashable, CaseIterable {
         /// The call is running.
         case running
@@ -30,13 +30,13 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     private let outcome: SharedValue<Value>
     private let record: CallRecord?
-    // The reference is weak, so that a stored handle does not keep its call open.
+    // The reference is weak, because a stored handle must not keep the call open.
     private weak let context: Context?
     private let task: Task<Void, Never>?
     private let isDetached = Atomic(false)
     private let received: ReceivedHead
 
-    /// The call's identifier in logs; nil if the client rejected the call.
+    /// The identifier of the call in logs, or nil if the client rejected the call.
     public let id: CallID?
 
     init(
@@ -76,7 +76,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// The head of the response from which the value is made, after all redirects and retries.
+    /// The head of the response that becomes the value, after all redirects and retries.
     ///
     /// The head is nil until this response arrives. If the call fails, ``ClientError/response`` may
     /// have the head.
@@ -85,7 +85,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
     /// The times of the events of the call so far.
     public var timeline: Timeline { record?.timeline ?? Timeline() }
 
-    /// The progress of the transfers until the call ends; a slow reader gets only the latest value.
+    /// The progress until the call ends; a slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -101,12 +101,12 @@ public final class RunningCall<Value: Sendable>: Sendable {
         task?.cancel()
     }
 
-    /// Lets the call continue when the handle is released.
+    /// Allows the call to continue after the release of the handle.
     public func detach() { isDetached.store(true, ordering: .relaxed) }
 }
 
 extension Call {
-    /// Sends the request at once and returns a handle to the call.
+    /// Sends the request at once, and returns a handle of the call.
     public func start<Serializer: ResponseSerializer>(
         _ serializer: Serializer
     ) -> RunningCall<Serializer.Output> {
@@ -119,7 +119,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
-        // The handle's `cancel` or release ends this task. Otherwise the task ends with the call.
+        // A call of `cancel()` or the release of the handle ends this task.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(
@@ -144,10 +144,10 @@ final class ReceivedHead: Sendable {
 }
 
 extension RunningCall {
-    /// Calls a handler on a queue once when the call has ended, or now if it has already ended.
+    /// Calls a handler on a queue once after the call has ended.
     ///
-    /// The handler does not keep the call alive. If the handle may be released first, call
-    /// ``detach()``.
+    /// The handler does not keep the call alive. Call ``detach()`` if the handle may be released
+    /// earlier.
     /// - Parameters:
     ///   - queue: The queue for the handler.
     ///   - handler: Receives the value or the error. If the call was cancelled, the error is
@@ -170,7 +170,8 @@ extension Call {
     ///   - serializer: Converts the response into a value.
     ///   - queue: The queue for the handler.
     ///   - handler: Receives the value or the error.
-    /// - Returns: A handle for cancelling the call. If the handle is released, the call continues.
+    /// - Returns: A handle that can cancel the call. The call continues after the release of the
+    ///   handle.
     @discardableResult
     public func onCompletion<Serializer: ResponseSerializer>(
         _ serializer: Serializer, queue: DispatchQueue = .main,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ClientError {
-    /// The kind of failure, as a stable name that a metrics label can use (`error.type`).
+    /// The kind of failure, with a stable name for metrics labels (`error.type`).
     ///
-    /// Codes compare with `==` and match in a `catch`: `catch ClientError.Code.tls`. Plugins may
-    /// add their own codes.
+    /// Codes can be compared with `==` and matched in a `catch`: `catch ClientError.Code.tls`.
+    /// Plugins may add their own codes.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The code's name.
+        /// The name of the code.
         public let rawValue: String
 
         /// Creates a code with a name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The code's name.
+        /// The name of the code.
         public var description: String { rawValue }
 
         /// Whether an error is a ``ClientError`` with this code.
@@ -24,17 +24,18 @@ extension ClientError {
         public static let invalidRequest = Self(rawValue: "invalidRequest")
         /// A stack file or a setting is wrong; nothing was sent.
         public static let configuration = Self(rawValue: "configuration")
-        /// The transport or this library does not support what was requested.
+        /// The transport or this library does not support the request.
         public static let unsupported = Self(rawValue: "unsupported")
         /// The client or its transport was shut down before the call.
         ///
-        /// Another client may have shut down the transport. A cancelled call ends with
-        /// `CancellationError` instead. The error is the same at the end of the grace period of
-        /// ``Client/shutdown(grace:cancellingWith:)``, unless the caller sets another error.
+        /// Another client may have shut down the transport. A call that the caller cancels ends
+        /// with `CancellationError` instead. This code also ends the calls that
+        /// ``Client/shutdown(grace:cancellingWith:)`` cancels, unless the caller sets another
+        /// error.
         public static let cancelled = Self(rawValue: "cancelled")
-        /// The deadline of the call passed.
+        /// The deadline of the call ended.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
-        /// One attempt took longer than its limit.
+        /// One attempt exceeded the time limit.
         public static let attemptTimeout = Self(rawValue: "attemptTimeout")
         /// The body was idle for too long.
         public static let idleTimeout = Self(rawValue: "idleTimeout")
@@ -62,11 +63,11 @@ extension ClientError {
         public static let circuitOpen = Self(rawValue: "circuitOpen")
         /// A rate limit was reached.
         public static let rateLimited = Self(rawValue: "rateLimited")
-        /// A concurrency limit was reached, and the queue in front of it was full.
+        /// A concurrency limit was reached, and the queue of waiting calls was full.
         public static let overloaded = Self(rawValue: "overloaded")
         /// The retry budget is exhausted.
         public static let retryBudget = Self(rawValue: "retryBudget")
-        /// A call reached its limit of sends.
+        /// A call reached the maximum number of sends.
         public static let sendLimit = Self(rawValue: "sendLimit")
         /// The body cannot be sent again.
         public static let bodyNotReplayable = Self(rawValue: "bodyNotReplayable")
@@ -103,7 +104,7 @@ extension ClientError {
         error is CancellationError || (error as? ClientError)?.code == .cancelled
     }
 
-    /// The label of an error for logs and metrics: its code or its type name.
+    /// The label of an error for logs and metrics: the code, or the name of the type.
     public static func label(of error: any Error) -> String {
         switch error {
         case let error as ClientError: error.code.rawValue

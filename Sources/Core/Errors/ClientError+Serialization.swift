@@ -18,12 +18,11 @@ extension ClientError {
             isResponseBodyCut: content.count > 1024)
     }
 
-    // The coding path is more useful than the description, which quotes the content.
+    // The coding path is more useful than the description, which contains parts of the content.
     private static func reason(_ error: any Error) -> String {
         (error as? DecodingError).map(reason) ?? String(describing: error)
     }
 
-    /// Returns the reason of a decoding error without the content.
     static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
@@ -40,7 +39,8 @@ extension ClientError {
         }
     }
 
-    // The texts of decoders may quote the content, so only these words of Foundation are used.
+    // Only words of Foundation from this list are used, because the texts of decoders may contain
+    // parts of the content.
     private static func found(_ text: String) -> String? {
         let kinds = [
             ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),
@@ -62,7 +62,7 @@ extension ClientError {
         return "is not valid"
     }
 
-    // A name may come from the server. Of a deep path, both ends are shown.
+    // A name may come from the server. The text contains only both ends of a deep path.
     private static func path(_ keys: [any CodingKey]) -> String {
         if keys.isEmpty { return "the content" }
         let parts = keys.map { key in

@@ -2,7 +2,7 @@
 
 public import TurnpikeSupport
 
-/// The failure of a call: a code to branch on, a message with a remedy, and the circumstances.
+/// The failure of a call: a code to compare, a message with a remedy, and the circumstances.
 ///
 /// ```swift
 /// do {
@@ -12,14 +12,14 @@ public import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Errors of your own gates reach the caller unchanged. A cancelled task gets `CancellationError`.
-/// Everything that this type prints is redacted.
+/// The errors of your own gates reach the caller unchanged. If a task is cancelled, the caller gets
+/// `CancellationError`. All printed text of this type is free of secrets.
 public struct ClientError: Error, Sendable {
     private struct Details: Sendable {
         var code: Code
         var message: String
         var underlying: (any Error)?
-        // The request as sent; its secrets are hidden in all printed text.
+        // The request as sent, whose secrets are hidden in all printed text.
         var sent: Request?
         var response: ResponseHead?
         var responseBody: Data
@@ -32,7 +32,7 @@ public struct ClientError: Error, Sendable {
         var attachment: (any Sendable)?
     }
 
-    // With this class, an error is one pointer wide.
+    // An error is one pointer wide, because the details are in a class.
     private final class Storage: Sendable {
         let details: Details
 
@@ -42,16 +42,16 @@ public struct ClientError: Error, Sendable {
     private var storage: Storage
     private var details: Details { storage.details }
 
-    /// Creates an error; the client adds the request as sent and the number of attempts.
+    /// Creates an error, to which the client adds the request as sent and the number of attempts.
     /// - Parameters:
     ///   - code: The kind of failure.
     ///   - message: The failure and its remedy, without secrets.
-    ///   - underlying: The error that caused this one.
+    ///   - underlying: The cause of the error.
     ///   - response: The head of the response, if one arrived.
     ///   - responseBody: The response content, or its beginning; at most 4 KiB by convention.
-    ///   - isResponseBodyCut: Whether the content had more bytes, if that is known.
-    ///   - transfer: How far the exchange had come, if the transport knows it.
-    ///   - retryAfter: How long to wait before a retry makes sense.
+    ///   - isResponseBodyCut: Whether the content has more bytes, if known.
+    ///   - transfer: The state of the exchange, if the transport knows the state.
+    ///   - retryAfter: The shortest wait before a useful retry.
     ///   - proxyStatus: The status with which a proxy refused to connect.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil,
@@ -72,33 +72,32 @@ public struct ClientError: Error, Sendable {
     public var code: Code { details.code }
     /// The failure and its remedy.
     public var message: String { details.message }
-    /// The error that caused this one, or nil.
+    /// The cause of this error, or nil.
     public var underlying: (any Error)? { details.underlying }
     var sent: Request? { details.sent }
-    /// The head of the response, if one arrived.
+    /// The head of the response, if a response arrived.
     public var response: ResponseHead? { details.response }
-    /// The response content, or its beginning.
+    /// The response content, or the beginning of the content.
     ///
-    /// The error keeps 4 KiB, unless the gate that refused the response keeps more
-    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only the ``problem``.
+    /// The error contains 4 KiB, unless the gate that refused the response keeps more
+    /// (``ResponseValidator/keptBytes(for:)``). ``description`` contains only the ``problem``.
     public var responseBody: Data { details.responseBody }
     /// Whether ``responseBody`` may be only the beginning of the content that the server sent.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
-    /// How many times the call was passed to the transport.
+    /// The number of sends of the call.
     public var attempts: Int { details.attempts }
-    /// How far the exchange had come; nil if no transport was involved.
+    /// The state of the exchange at the failure, or nil if no transport was involved.
     public var transfer: TransferState? { details.transfer }
     /// The wait that a server, a circuit breaker or a limit asks for before a retry, or nil.
     public var retryAfter: Duration? { details.retryAfter }
     /// The status with which a proxy refused a `CONNECT` (RFC 9110 §9.3.6), or nil.
     ///
-    /// ``response`` is then nil, because the status does not come from the server. The reply of a
-    /// SOCKS proxy is converted to the equivalent status.
+    /// In this case ``response`` is nil, because the status does not come from the server. The
+    /// reply of a SOCKS proxy is converted to the equivalent status.
     public var proxyStatus: HTTPStatus? { details.proxyStatus }
     /// The results of the last 32 attempts if the call was retried; otherwise empty.
     public var history: [AttemptSummary] { details.history }
 
-    /// Returns the error with details of the call in place of its missing details.
     func completed(
         sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = [],
@@ -115,7 +114,7 @@ public struct ClientError: Error, Sendable {
         }
     }
 
-    /// Returns the error with the head of the response that caused it, unless the error has a head.
+    /// Returns the error with a response head, unless the error already has a response head.
     public func completed(response: ResponseHead) -> ClientError {
         completed(sent: nil, response: response)
     }
@@ -124,23 +123,23 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
-    /// A gate that sends again after an answer, as for a redirect, throws this error. The call then
-    /// counts as sent, even if the later request was not sent.
+    /// A gate that sends again after an answer, for example after a redirect, throws this error.
+    /// With this error, the call counts as sent, even if the later request was not sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }
     }
 
-    /// Returns the error of a second send of a request that was already written once.
+    /// Returns the error of a second send, if the request was already written once.
     var behindASend: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.sending) }
     }
 
-    /// A value for code that knows the value's type; it is never printed.
+    /// A value for code that knows the type of the value, which is never printed.
     public var attachment: (any Sendable)? { details.attachment }
 
-    /// Returns the error with an attached value, which ``attachment`` returns.
+    /// Returns the error with a value that ``attachment`` returns.
     public func attaching(_ attachment: any Sendable) -> ClientError {
         changed { $0.attachment = attachment }
     }
@@ -155,7 +154,7 @@ public struct ClientError: Error, Sendable {
 }
 
 extension Request {
-    // An error may be kept for a long time.
+    // The request is stored without large content, because an error may live long.
     fileprivate var withoutLargeBody: Request {
         if body.isEmpty || (body.inMemory?.count ?? .max) <= 4096 { return self }
         var request = self

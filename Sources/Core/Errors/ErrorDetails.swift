@@ -2,14 +2,14 @@
 
 import TurnpikeSupport
 
-/// How far an exchange had come when it failed; this decides whether a new send is safe.
+/// The state of an exchange at a failure, which decides whether a second send is safe.
 public struct TransferState: Hashable, Sendable {
     /// A phase of an exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
         /// No byte of the request was written, or the server has not processed the request.
         ///
-        /// The exchange was in name resolution, connection or TLS. The phase is the same if the
-        /// server states that it did not process the request, as in HTTP/2 (RFC 9113 §8.7).
+        /// The exchange was in name resolution, connection or TLS. The phase is also `connecting`
+        /// if the server states that the request was not processed, as in HTTP/2 (RFC 9113 §8.7).
         case connecting
         /// Bytes of the request may have been written, but no byte of a response has arrived.
         case sending
@@ -28,16 +28,17 @@ public struct TransferState: Hashable, Sendable {
         }
     }
 
-    /// The phase that was reached.
+    /// The phase at the failure.
     public let phase: Phase
-    /// The bytes of the request content that were passed to the connection.
+    /// The number of bytes of the request content that the connection got.
     public let bodyBytesSent: Int64
-    /// Whether a kept-alive connection ended before a byte of a response.
+    /// Whether a kept-alive connection ended before the first byte of a response.
     ///
-    /// In most cases, the server had just closed the idle connection. But the server may also have
-    /// read the request and acted on it. A transport therefore never sends such a request again by
-    /// itself. If the request is repeatable (``Request/isRepeatable``), the client sends the
-    /// request again and counts the send, as an attempt of a retry or once without a retry.
+    /// In most cases, the server has closed the idle connection just before the request. But the
+    /// server may also have read and performed the request. A transport therefore never repeats a
+    /// request after a lost connection. If the request is repeatable (``Request/isRepeatable``),
+    /// the client sends the request again. A retry gate counts this send as an attempt. Without a
+    /// retry gate, the client sends once more.
     public let lostReusedConnection: Bool
 
     /// Creates a state.
@@ -53,15 +54,15 @@ public struct TransferState: Hashable, Sendable {
 
 /// The result of one attempt of a call that was retried.
 public struct AttemptSummary: Hashable, Sendable {
-    /// The number of the attempt within its call, starting at 1.
+    /// The number of the attempt within the call, starting at 1.
     public let number: Int
     /// The status of the response, or nil without a response.
     public let status: HTTPStatus?
-    /// The kind of failure as a metrics label; nil if the attempt returned a response.
+    /// The kind of failure as a metrics label, or nil if the attempt returned a response.
     public let errorType: String?
     /// The time from the start of the attempt to the response head or the failure.
     public let elapsed: Duration
-    /// The wait before the attempt; nil for the first attempt.
+    /// The wait before the attempt, or nil for the first attempt.
     public let delay: Duration?
 }
 
@@ -73,12 +74,12 @@ extension AttemptSummary: CustomStringConvertible {
     }
 }
 
-/// A server's description of a failure in a machine-readable form (`application/problem+json`).
+/// A machine-readable description of a failure by the server (`application/problem+json`).
 ///
-/// RFC 9457 defines the form. All members come from the server and may contain text of its users.
-/// `error.description` shows ``title`` and ``detail`` without secrets.
+/// RFC 9457 defines this format. All members come from the server and may contain text of its
+/// users. `error.description` shows ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI reference that identifies the kind of problem; or else `about:blank`.
+    /// A URI reference that identifies the kind of problem; the default is `about:blank`.
     public let type: String
     /// The status, if the server repeats it; use the status of the response instead.
     public let status: Int?
@@ -91,7 +92,7 @@ public struct ProblemDetails: Sendable, Hashable {
     /// All members of the object, including the extensions of the server.
     public let members: JSONObject
 
-    /// Creates problem details from a JSON object; members of a wrong type are ignored (§3.1).
+    /// Creates problem details from a JSON object, and ignores members of a wrong type (§3.1).
     public init(_ members: JSONObject) {
         self.members = members
         type = members["type"]?.string ?? "about:blank"
@@ -101,7 +102,7 @@ public struct ProblemDetails: Sendable, Hashable {
         instance = members["instance"]?.string
     }
 
-    /// Title and detail unchanged, or the type if both are missing.
+    /// The title and the detail unchanged, or the type if both are missing.
     var text: String {
         let texts = [title, detail].compactMap(\.self).filter { !$0.isEmpty }
         return texts.isEmpty ? type : texts.joined(separator: ": ")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The facts that a gate states about itself and its settings.
+/// The facts that a gate states about its work and its settings.
 ///
-/// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack use only
-/// facts, and never the name of a gate. A user's gate is therefore treated like a built-in gate.
+/// A gate returns the facts from ``Gate/facts(for:)``. Checks and explanations of a stack use only
+/// facts, and never the name of a gate. A custom gate is therefore treated like a built-in gate.
 ///
 /// ```swift
 /// struct SignRequests: RequestAdapter {
@@ -16,47 +16,47 @@
 /// }
 /// ```
 public struct GateFacts: Sendable {
-    /// The gate's work, as the end of a sentence that begins with the gate's name, such as `makes
-    /// up to 3 attempts, 100 ms to 10 s apart`.
+    /// What the gate does, as the end of a sentence that begins with the gate's name, such as
+    /// `makes up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
-    /// The effects of the gate on calls, in their order.
+    /// The effects of the gate on calls, in order.
     public var effects: [GateEffect]
-    /// The header fields that the gate sets, with the values known before a call; output must
-    /// redact these values.
+    /// The header fields that the gate sets, with the values that are known before a call; output
+    /// must redact these values.
     public var fields: HTTPHeaders
-    /// The place that the gate must have, if the place does not follow from the effects.
+    /// The place that the gate must have, if the effects do not define the place.
     public var order: [GateOrder]
-    /// The reason why the gate does not change this request; nil if the gate applies.
+    /// The reason why the gate does not change this request, or nil if the gate applies.
     ///
-    /// The reason is also nil if there is no request. The text is the end of a sentence, for
-    /// example `the request has an Authorization field already`.
+    /// Without a request, the reason is also nil. The text is the end of a sentence, for example
+    /// `the request has an Authorization field already`.
     public var passedOver: String?
 
     /// Whether the gate applies to only some of several equal requests.
     public var appliesByLot = false
 
-    /// Whether the gate identifies the user of a call by other means than the request's fields.
+    /// Whether the gate identifies the user of a call by other means than header fields.
     ///
-    /// Only a gate that stores or shares responses sets this property. If it is true, inner gates
-    /// may set the credentials of the callers.
+    /// Only a gate that stores or shares responses sets this property. If true, inner gates may set
+    /// the credentials of the callers.
     public var knowsCaller = false
 
-    /// Whether the gate stores responses without a partition, so that other clients find them.
+    /// Whether the gate stores responses without a partition, for the use of other clients too.
     public var lacksPartition = false
 
     /// Whether the gate adds a value that depends on the content, such as a signature.
     public var signsContent = false
 
-    /// Whether the gate refuses requests that would not go over TLS.
+    /// Whether the gate refuses requests without TLS.
     public var requiresTLS = false
 
-    /// The origins that the gate lists, if it is used only for some: the origins of a credential,
-    /// or the origins of a group.
+    /// The origins that the gate lists, if the gate is for some origins only: the origins of a
+    /// credential, or the origins of a group.
     public var origins: Set<Origin>?
 
     /// The quotas that the gate uses; each quota has a unique text.
     ///
-    /// If a request passes two gates with a common quota, the request uses the quota twice.
+    /// If a request passes through two gates with a common quota, the request uses the quota twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.
@@ -72,47 +72,47 @@ public struct GateFacts: Sendable {
     }
 }
 
-/// A kind of gate, defined by one of its effects.
+/// A kind of gate, which one effect of the gate defines.
 public enum GateKind: Sendable, Hashable, CaseIterable {
-    /// ``GateEffect/retries(attempts:waits:repeatsUnsafe:)``
+    /// A gate with ``GateEffect/retries(attempts:waits:repeatsUnsafe:)``.
     case retry
-    /// ``GateEffect/hedges(copies:after:)``
+    /// A gate with ``GateEffect/hedges(copies:after:)``.
     case hedge
-    /// ``GateEffect/redirects(hops:)``
+    /// A gate with ``GateEffect/redirects(hops:)``.
     case redirect
-    /// ``GateFieldContent/secret(isBound:variesByCall:)``, but no cookies
+    /// A gate with ``GateFieldContent/secret(isBound:variesByCall:)``, but without cookies.
     case authentication
-    /// ``GateEffect/storesResponses``
+    /// A gate with ``GateEffect/storesResponses``.
     case cache
-    /// ``GateAnswer/shared``
+    /// A gate with ``GateAnswer/shared``.
     case coalesce
-    /// ``GateEffect/limitsTime(_:_:)`` up to ``GateTimeExtent/body``
+    /// A gate with ``GateEffect/limitsTime(_:_:)`` for ``GateTimeExtent/body``.
     case deadline
-    /// ``GateEffect/limitsTime(_:_:)`` up to ``GateTimeExtent/head``
+    /// A gate with ``GateEffect/limitsTime(_:_:)`` for ``GateTimeExtent/head``.
     case attemptTimeout
-    /// ``GateEffect/limitsConcurrency(_:)``
+    /// A gate with ``GateEffect/limitsConcurrency(_:)``.
     case concurrencyLimit
-    /// ``GateEffect/limitsRate(_:per:)``
+    /// A gate with ``GateEffect/limitsRate(_:per:)``.
     case rateLimit
-    /// ``GateEffect/breaksCircuit``
+    /// A gate with ``GateEffect/breaksCircuit``.
     case circuitBreaker
-    /// ``GateEffect/choosesEndpoint(for:)``
+    /// A gate with ``GateEffect/choosesEndpoint(for:)``.
     case endpoints
-    /// ``GateEffect/rejectsResponses``
+    /// A gate with ``GateEffect/rejectsResponses``.
     case validation
-    /// ``GateEffect/keepsCookies``
+    /// A gate with ``GateEffect/keepsCookies``.
     case cookies
-    /// ``GateEffect/logs(content:)``
+    /// A gate with ``GateEffect/logs(content:)``.
     case log
-    /// ``GateEffect/measures(hasBoundedLabels:)``
+    /// A gate with ``GateEffect/measures(hasBoundedLabels:)``.
     case metrics
 }
 
 extension GateFacts {
-    /// The kinds to which the gate belongs by its effects.
+    /// The kinds of the gate, which follow from the effects.
     public var kinds: Set<GateKind> {
         var kinds = Set(effects.compactMap(\.kind))
-        // A cookie jar also sets a field with secrets.
+        // A cookie gate also sets a field with secrets.
         if kinds.contains(.cookies) { kinds.remove(.authentication) }
         return kinds
     }
@@ -145,25 +145,25 @@ extension GateEffect {
     }
 }
 
-/// The place that a gate must have relative to other gates, as the gate states it.
+/// The place that a gate must have relative to other gates.
 public struct GateOrder: Sendable {
-    /// The place of the gate in relation to others.
+    /// The relation of the gate to the other gates.
     public enum Relation: Sendable, Hashable {
-        /// Nearer to the caller than every gate of the kind, if there is one.
+        /// Outside of every gate of the kind, if the stack has such a gate.
         case outside
-        /// Nearer to the transport than every gate of the kind, if there is one.
+        /// Inside of every gate of the kind, if the stack has such a gate.
         case inside
-        /// Nearer to the caller than a gate of the kind; such a gate must be present.
+        /// Outside of a gate of the kind, which the stack must have.
         case outsideOfPresent
-        /// Nearer to the transport than a gate of the kind; such a gate must be present.
+        /// Inside of a gate of the kind, which the stack must have.
         case insideOfPresent
     }
 
-    /// The relation.
+    /// The relation of the gate to the other gates.
     public let relation: Relation
     /// The kind of the other gates.
     public let kind: GateKind
-    /// The harm if the gates have another order, as a sentence.
+    /// The harm of another order, as a sentence.
     public let reason: String
 
     /// Creates an order.

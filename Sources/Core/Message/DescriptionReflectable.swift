@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type whose mirror shows only its description, so that `dump` prints no hidden secret.
+/// A type whose mirror contains only the description, because `dump` must print no hidden secret.
 public protocol DescriptionReflectable: CustomStringConvertible, CustomReflectable {}
 
 extension DescriptionReflectable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The key of a counter, a gauge or a histogram: its name and its labels.
+/// The key of a counter, a gauge or a histogram: the name and the labels.
 public struct GateFigure: Sendable, Hashable {
     /// The kinds of figures.
     public enum Kind: Sendable, Hashable {
@@ -14,7 +14,7 @@ public struct GateFigure: Sendable, Hashable {
 
     /// The name, in words with dots.
     public let name: String
-    /// Whether it is a counter, a gauge or a histogram.
+    /// Whether the figure is a counter, a gauge or a histogram.
     public let kind: Kind
     /// The labels.
     public let labels: [String: String]
@@ -27,15 +27,15 @@ public struct GateFigure: Sendable, Hashable {
     }
 }
 
-/// A line about the present state of a gate or a transport, which helps to see why calls fail.
+/// A line about the present state of a gate or a transport, which helps to explain failed calls.
 ///
 /// `ClientStatus` of `TurnpikeInspection` shows the lines of a client, without secrets.
 public struct LiveFigure: Sendable, Hashable, Codable {
     /// The subject, for example `circuit of https://api.example.com`.
     public let name: String
-    /// The state, in words or as a figure with its unit.
+    /// The state, in words or as a figure with a unit.
     public let value: String
-    /// Whether calls may fail or wait now because of this state.
+    /// Whether calls may fail or wait because of this state.
     public let isTrouble: Bool
 
     /// Creates a line, which must not contain an account, a path or content.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The figures that one gate reports to a meter.
 ///
-/// Gauges are reported as changes, so that the gauges of gates that share the meter add up. The
-/// figures belong to the state of a gate, which a reload may keep. When this state ends, its
+/// Gauges are reported as changes, and the gauges of gates that share the meter therefore add up.
+/// The figures belong to the state of a gate, which may outlive a reload. When this state ends, the
 /// reported gauges are subtracted.
 public final class GateFigures: Sendable {
     private struct State {
@@ -13,22 +13,22 @@ public final class GateFigures: Sendable {
         var told: [GateFigure: Double] = [:]
     }
 
-    /// The most gauges that are reported; this bounds the table if there are many origins.
+    /// The maximum number of reported gauges, which bounds the table for many origins.
     private static let maxGauges = 4096
 
     private let help: [String: String]
     private let counters: [GateFigure]
     private let state: Mutex<State>
-    // Avoids the lock if there is no meter.
+    // This flag avoids the lock if there is no meter.
     private let hasMeter: Atomic<Bool>
 
     /// Creates the figures of a gate.
     /// - Parameters:
-    ///   - meter: Receives the figures; nil if none are needed.
+    ///   - meter: Receives the figures; if nil, the figures are not reported.
     ///   - help: A help text for the name of each figure: one sentence about the counted events,
     ///     with the unit (``GateMeter/describe(_:as:)``).
-    ///   - counters: Counters that exist at zero before anything is counted. An alert then sees the
-    ///     first event as a change.
+    ///   - counters: Counters that are reported as zero before the first event. With a zero at the
+    ///     start, an alert recognizes the first event as a change.
     public init(
         _ meter: (any GateMeter)?, help: [String: String] = [:], counters: [GateFigure] = []
     ) {
@@ -41,7 +41,7 @@ public final class GateFigures: Sendable {
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// Reports to another meter from now on, or to none; the former meter's gauges are subtracted.
+    /// Reports later figures to another meter or to none, and subtracts the old meter's gauges.
     public func move(to meter: (any GateMeter)?) {
         describe(to: meter)
         state.withLock { state in
@@ -71,8 +71,8 @@ public final class GateFigures: Sendable {
     }
 
     /// Reports the values of gauges.
-    /// - Parameter read: Reads the values. Only one call at a time reads and reports, so that the
-    ///   last report has the current values. A value of nil removes the gauge.
+    /// - Parameter read: Reads the values. Only one call at a time reads and reports, because the
+    ///   last report must have the current values. A value of nil removes the gauge.
     public func tell(_ read: () -> [GateFigure: Double?]) {
         guard hasMeter.load(ordering: .relaxed) else { return }
         state.withLock { state in
@@ -95,7 +95,7 @@ public final class GateFigures: Sendable {
         }
     }
 
-    /// Returns when the meter has passed on its figures.
+    /// Returns when the meter has delivered all figures.
     public func flush() async { await state.withLock { $0.meter }?.flush() }
 
     private static func tell(_ state: State, times sign: Double) {

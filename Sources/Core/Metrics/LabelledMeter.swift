@@ -26,13 +26,13 @@ struct LabelledMeter: GateMeter {
 }
 
 extension GateMeter {
-    /// Returns this meter with a label that distinguishes one gate from others of its kind.
+    /// Returns this meter with a label that distinguishes a gate from other gates of its kind.
     ///
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))
     /// ```
     /// - Parameter gate: The value of the label `turnpike.gate.id` on all figures of the gate.
-    /// - Returns: A meter that reports to this one.
+    /// - Returns: A meter that reports to this meter.
     public func labelled(gate: String) -> any GateMeter {
         LabelledMeter(meter: self, labels: ["turnpike.gate.id": gate])
     }

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Secrets of messages, to be hidden in error texts that repeat them.
+/// The secrets of messages, which must be hidden in error texts.
 struct CarriedSecrets {
     private(set) var index: SecretIndex
 
@@ -40,7 +40,8 @@ struct CarriedSecrets {
         pass.learn(content: Array(content), type, isCut: isCut)
     }
 
-    // Larger content is not searched for secrets each time an error is printed.
+    // The maximum number of content bytes that are searched, because each print of an error
+    // searches the content.
     static let maxContent = 65_536
 }
 
@@ -56,7 +57,7 @@ extension RedactionPass {
         _ = kind?.read(text, isCut: isCut, in: self)
     }
 
-    // UTF-16 has a byte order mark, or a zero byte in each ASCII character.
+    // UTF-16 text has a byte order mark, or a zero byte in each ASCII character.
     private static func inUTF8(_ content: [UInt8]) -> [UInt8] {
         guard content.count > 1 else { return content }
         let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])
@@ -69,7 +70,7 @@ extension RedactionPass {
         return text.map { Array($0.utf8) } ?? content
     }
 
-    // RFC 7578: the field `Content-Disposition` of a part has the part's name.
+    // The name of a part is in the field `Content-Disposition` (RFC 7578).
     private func learn(parts content: [UInt8], _ boundary: String, isCut: Bool) {
         depth += 1
         defer { depth -= 1 }
@@ -102,7 +103,7 @@ extension RedactionPass {
         }
     }
 
-    // RFC 4180: the first row names the columns.
+    // The first row of a table contains the names of the columns (RFC 4180).
     private func learn(table text: [UInt8]) {
         let quote = UInt8(ascii: "\"")
         func split(_ text: ArraySlice<UInt8>, at separators: [UInt8]) -> [ArraySlice<UInt8>] {

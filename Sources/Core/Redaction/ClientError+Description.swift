@@ -3,10 +3,10 @@
 public import TurnpikeSupport
 
 extension ClientError {
-    /// The request as last sent, redacted.
+    /// The request as last sent, without secrets.
     ///
-    /// If a deadline passed before anything was sent, this is the request that the caller
-    /// described. If the call failed earlier for another reason, the request is nil.
+    /// If a deadline ended before the first send, this is the request that the caller described. If
+    /// the call failed before the first send for another reason, the request is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 
@@ -23,7 +23,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            // Hedges, replays and redirects are sends too, and an attempt may end before it sends.
+            // Hedges, replays and redirects are sends too, and an attempt may end before a send.
             let times = attempts == 1 ? "once" : "\(attempts) times"
             let sent = attempts == history.count ? "" : ", sent \(times)"
             text += " [\(history.count) attempts\(sent): \(outcomes)]"
@@ -34,7 +34,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         return text
     }
 
-    /// The message without secrets, for printing it alone.
+    /// The message without secrets, for output of the message alone.
     public var shownMessage: String {
         RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
     }
@@ -53,8 +53,8 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         ).index
     }
 
-    // Foundation's errors print everything, including URLs, and decoding errors print the values
-    // they found. Only the messages of these errors are used.
+    // Foundation's errors print everything, including URLs, and decoding errors print the values in
+    // the content. For errors of both types, only the code or the reason is used.
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {

@@ -71,16 +71,16 @@ extension Hop: DescriptionReflectable {
     public var description: String { "\(status) from \(Redaction.standard.url(url))" }
 }
 
-/// A request as it was sent, redacted for printing.
+/// A request as sent, without secrets, for output.
 public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
     /// The method.
     public let method: HTTPMethod
-    /// The URL with secrets redacted.
+    /// The URL without secrets.
     public let url: String
-    /// The header fields in order, with secrets redacted.
+    /// The header fields in order, without secrets.
     public let headers: HTTPHeaders
 
-    /// Creates a summary, redacted by the given rules.
+    /// Creates a summary without the secrets that the rules define.
     public init(_ request: Request, redaction: Redaction = .standard) {
         method = request.method
         url = request.targetURI.redacted(redaction)

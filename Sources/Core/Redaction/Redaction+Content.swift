@@ -3,15 +3,16 @@
 public import TurnpikeSupport
 
 extension Redaction {
-    /// Returns the beginning of some content in printable form.
+    /// Returns the beginning of message content in printable form.
     ///
-    /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched. All other
-    /// content, and text whose charset does not extend ASCII, such as UTF-16, is replaced by its
-    /// size and type. Of broken JSON, the part that could be parsed is shown.
+    /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched for secrets.
+    /// For all other content, and for text whose charset does not extend ASCII, such as UTF-16, the
+    /// result contains only the size and type. For invalid JSON, the result contains the part that
+    /// could be parsed.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
-    ///   - isCut: Whether the content was truncated, so that a secret at the end may be incomplete.
+    ///   - isCut: Whether the content was truncated, perhaps within a secret.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         content(data, type: type, isCut: isCut, known: known)
@@ -30,10 +31,10 @@ extension Redaction {
         return Grammar.escaped(text)
     }
 
-    /// Returns redacted content as bytes without escaping; nil if the content is not JSON, a form
-    /// or text, or if it cannot be parsed completely.
+    /// Returns content without secrets and without escaping, or nil if the content is not JSON, a
+    /// form or text, or if the content cannot be parsed completely.
     ///
-    /// If the type is unknown, the content's bytes decide the kind of content.
+    /// If the type is unknown, the bytes of the content decide the kind of content.
     public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let content = Array(data)
         let kind =
@@ -76,17 +77,16 @@ enum ShownContent {
         self = isForm ? .form : .text
     }
 
-    // Whether each byte below 128 always means its ASCII character in a charset.
+    // Whether each byte below 128 always means an ASCII character in a charset.
     private static func isOfASCII(_ charset: String) -> Bool {
         ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "windows-125"].contains {
             charset.lowercased().hasPrefix($0)
         }
     }
 
-    /// Returns the content without its secrets, or nil if its characters are wider than bytes.
     func redacted(_ content: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8]? {
         guard let shown = read(content, isCut: isCut, in: pass) else { return nil }
-        // Last, the names and the text between the values are searched.
+        // After the values, the names and the text between the values are searched.
         return self == .text ? shown : pass.bytes(shown, isText: true, isCut: isCut) ?? shown
     }
 
@@ -108,7 +108,7 @@ enum ShownContent {
         }
     }
 
-    // UTF-16 and UTF-32 have a byte order mark, or zero bytes.
+    // UTF-16 and UTF-32 text has a byte order mark, or zero bytes.
     private static func isWide(_ content: [UInt8]) -> Bool {
         content.starts(with: [0xFF, 0xFE]) || content.starts(with: [0xFE, 0xFF])
             || content.prefix(4).contains(0)

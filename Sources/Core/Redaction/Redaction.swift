@@ -4,20 +4,20 @@ public import TurnpikeSupport
 
 /// The rules for hiding secrets: the names of header fields and query items with secret values.
 ///
-/// Every type of this library prints with ``standard``. A log can add names
-/// (``adding(headers:query:)``). Names cannot be removed.
+/// Every type of this library prints text by the rules of ``standard``. A log can add names
+/// (``adding(headers:query:)``). No code can remove names.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
     public static let mark = "REDACTED"
 
     /// The built-in rules.
     ///
-    /// Headers: `Authorization`, `Proxy-Authorization`, `Cookie`, `Set-Cookie`,
-    /// `Authentication-Info` and `Proxy-Authentication-Info`; names that contain `token`, `secret`,
-    /// `api-key`, `password` or a similar word; names with a word such as `auth` or `jwt`
-    /// (`X-Auth`). Query items: the keys that OpenTelemetry lists for `url.full`, and names that
-    /// contain the same words. Names that only describe a secret, such as `token_type` or
-    /// `password_expires_at`, are not hidden.
+    /// The rules hide the header fields `Authorization`, `Proxy-Authorization`, `Cookie`,
+    /// `Set-Cookie`, `Authentication-Info` and `Proxy-Authentication-Info`. The rules also hide
+    /// fields whose names contain `token`, `secret`, `api-key`, `password` or a similar word, or a
+    /// word such as `auth` or `jwt` (`X-Auth`). The rules hide query items with the keys that
+    /// OpenTelemetry lists for `url.full`, or with names that contain the same words. Names that
+    /// only describe a secret, such as `token_type` or `password_expires_at`, are not hidden.
     public static let standard = Redaction(headers: [], query: [])
 
     private var headers: Set<String>
@@ -36,7 +36,7 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// Returns rules that hide all that either of two rules hides.
+    /// Returns rules that hide everything that one of two rules hides.
     public func and(_ other: Redaction) -> Redaction {
         var rules = self
         rules.headers.formUnion(other.headers)
@@ -47,13 +47,13 @@ public struct Redaction: Sendable {
 
     // MARK: Known secrets
 
-    /// Hides the found secrets of a ``RedactionPass`` everywhere, also if they are escaped.
+    /// Hides the secrets that a ``RedactionPass`` has found, everywhere and with any escapes.
     public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
 
-    /// Returns rules that also hide the secrets of messages wherever they occur, because a server
-    /// may repeat a token in a header field or in an error.
+    /// Returns rules that also hide the secrets of messages in all texts, because a server may
+    /// repeat a token in a header field or in an error.
     /// - Parameters:
-    ///   - requests: The requests, with the content that is in memory, up to 64 KiB.
+    ///   - requests: The requests, whose content in memory is searched up to 64 KiB.
     ///   - sections: The header sections of responses.
     /// - Returns: The rules.
     public func hiding(secretsOf requests: [Request], _ sections: [HTTPHeaders]) -> Redaction {
@@ -62,10 +62,10 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// A number that grows with each known secret.
+    /// A number that increases with each known secret.
     public var secretCount: Int { known.version }
 
-    /// Whether the list of known secrets is full, so that later secrets may stay visible.
+    /// Whether the list of known secrets is full, in which case later secrets may stay visible.
     public var isFull: Bool { known.isFull }
 
     /// Whether a text contains a known secret.
@@ -117,15 +117,16 @@ public struct Redaction: Sendable {
         !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
-    /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
+    /// Whether `name: value` in free text has a secret value; for example, `code=404` has none.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
     }
 
-    /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.
+    /// Whether the content of an XML element or attribute is hidden, without regard to the prefix.
     ///
-    /// Short names are ambiguous: `<Key>` may be a file name in a listing, `<Code>` an error code.
+    /// Short names are ambiguous: `<Key>` may be a file name in a listing, and `<Code>` may be an
+    /// error code.
     public func hides(element name: ArraySlice<UInt8>) -> Bool {
         let colon = name.lastIndex(of: UInt8(ascii: ":"))
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
@@ -141,7 +142,7 @@ public struct Redaction: Sendable {
         SecretNames.isValueOfAnother(name)
     }
 
-    /// Whether a text mentions a secret name, so that the text is hidden if it cannot be parsed.
+    /// Whether a text contains a secret name, and must be hidden if it cannot be parsed.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {
@@ -157,7 +158,8 @@ public struct Redaction: Sendable {
 
     /// The value of a header in printable form.
     ///
-    /// Every value is searched: `Refresh` may contain a URL with a password, and any field a token.
+    /// Every value is searched, because `Refresh` may contain a URL with a password, and any field
+    /// may contain a token.
     public func value(of field: HTTPHeaders.Field) -> String {
         if hides(header: field.name) { return Self.mark }
         guard field.name == .webSocketProtocol else { return text(field.value) }
@@ -169,13 +171,13 @@ public struct Redaction: Sendable {
     /// Items of the query, the fragment and path parameters can be secret.
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
-    /// The text of a URL in printable form; the text need not be a valid URL.
+    /// The text of a URL in printable form, which need not be a valid URL.
     public func url(_ text: String) -> String {
         Grammar.escaped(RedactionPass(self).redacted(text, as: .url))
     }
 
     /// Free text in printable form, without secrets in URLs, credentials and assignments, and with
-    /// control characters escaped.
+    /// escaped control characters.
     public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
 
     func unescapedText(_ text: String) -> String {

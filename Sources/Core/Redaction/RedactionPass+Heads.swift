@@ -3,7 +3,7 @@
 import TurnpikeSupport
 
 extension RedactionPass {
-    /// Returns the value of a header field without its secrets; cookies keep their names.
+    /// Returns the value of a header field without secrets; the names of cookies remain.
     public func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
         if value.isEmpty { return value }
         if redaction.hides(header: name) {
@@ -14,8 +14,8 @@ extension RedactionPass {
         return self.value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
     }
 
-    // Browsers cannot set other fields of a WebSocket handshake, so clients put tokens among the
-    // names of subprotocols: `graphql-ws, bearer, TOKEN`, `bearer.TOKEN`.
+    // Clients put tokens among the names of subprotocols, because browsers cannot set other fields
+    // of a WebSocket handshake: `graphql-ws, bearer, TOKEN`, `bearer.TOKEN`.
     private func subprotocols(_ line: String) -> String {
         var isNext = false
         let items = line.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
@@ -37,12 +37,11 @@ extension RedactionPass {
         }.joined(separator: ",")
     }
 
-    // Returns the start of the first part that is not the name of a protocol.
     private static func startOfMade(_ parts: [ArraySlice<UInt8>]) -> Int? {
         parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }
 
-    /// Returns a URL without its secrets; the text need not be a valid URL.
+    /// Returns a URL without secrets; the text need not be a valid URL.
     public func url(_ text: String) -> String { redacted(text, as: .url) }
 
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
@@ -74,7 +73,6 @@ extension RedactionPass {
         }
     }
 
-    // Learns the credential after the scheme, or the whole value if there is no scheme.
     private func learnCredential(_ value: String) {
         let words = value.utf8.split(separator: 0x20, maxSplits: 1).map(Array.init)
         guard words.count == 2, SecretScanner.isScheme(words[0]) else {

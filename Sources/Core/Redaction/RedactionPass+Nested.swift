@@ -29,7 +29,7 @@ enum NestedKind {
         }
     }
 
-    // A bracket alone may begin a line of a log, so the next character decides.
+    // The character after the bracket decides, because a line of a log may begin with a bracket.
     private static func beginsJSON(_ text: ArraySlice<UInt8>) -> Bool {
         guard let next = text.dropFirst().first(where: { $0 > 0x20 }) else { return false }
         switch text.first {
@@ -52,7 +52,7 @@ extension RedactionPass {
         return Array(Data(shown).base64EncodedData())
     }
 
-    /// Whether content holds a secret, or cannot be parsed and may hold a secret.
+    /// Whether content contains a secret, or cannot be parsed and may contain a secret.
     func holdsSecret(_ kind: NestedKind, _ content: [UInt8], isCut: Bool) -> Bool {
         if depth >= Self.maxDepth { return true }
         let inner = RedactionPass(redaction, purpose, known: known, xml: xml)
@@ -68,14 +68,14 @@ extension RedactionPass {
         return shown != content
     }
 
-    // Returns content without its secrets, or nil if there are none. Content that cannot be parsed
-    // is searched as text, or withheld if it mentions a secret name.
+    // Returns content without secrets, or nil if there are no secrets. Content that cannot be
+    // parsed is searched as text, or withheld if it contains a secret name.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
             return shown == text ? nil : shown
         } catch {
-            // The strings of a binary list may be in UTF-16.
+            // The strings of a binary property list may be in UTF-16.
             if kind == .propertyList || redaction.speaksOfSecrets(text) {
                 return withhold(text, as: kind.name, error.message)
             }
@@ -97,7 +97,7 @@ extension RedactionPass {
 }
 
 enum Base64 {
-    /// Decodes either alphabet and ignores whitespace; nil for other bytes or digits after padding.
+    /// Decodes either alphabet without whitespace; nil for other bytes or digits after padding.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0

@@ -2,12 +2,12 @@
 
 import TurnpikeSupport
 
-/// One search for secrets in texts that belong together, such as the texts of one message.
+/// Searches for secrets in texts that belong together, such as the texts of one message.
 ///
-/// For a log, ``Redaction`` is enough. ``RedactionPass`` is for programs that store messages, such
-/// as a recorder. Hidden values keep their kinds, so that other programs can still parse the texts.
-/// If a value is hidden because of its name, ``Redaction/hide(secretsOf:)`` hides the value
-/// everywhere:
+/// For a log, use ``Redaction``. ``RedactionPass`` is for programs that store messages, such as a
+/// recorder. Hidden values have the kinds of the original values, and other programs can still
+/// parse the texts. If a value is hidden because of the name, ``Redaction/hide(secretsOf:)`` hides
+/// the value everywhere:
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)
@@ -19,7 +19,7 @@ public final class RedactionPass {
     enum Purpose: Sendable {
         /// For people: a hidden value of any kind becomes one word.
         case display
-        /// For programs: hidden values keep their kinds; unparsable content is withheld.
+        /// For programs: hidden values keep their kinds, and unparsable content is withheld.
         case record
     }
 
@@ -29,9 +29,8 @@ public final class RedactionPass {
     let known: SecretIndex
     let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
     var found: [([UInt8], SecretIndex.Reach)] = []
-    /// The placeholders of the contents that could not be parsed.
+    /// The placeholders of all content that could not be parsed.
     public private(set) var withheld: [String] = []
-    /// The number of inspected bytes in all searches of this object.
     var work = 0
     var depth = 0
 
@@ -53,8 +52,8 @@ public final class RedactionPass {
     /// Creates an object whose results are stored for programs.
     /// - Parameters:
     ///   - redaction: The rules.
-    ///   - xml: Returns XML within other content without its secrets; the second argument states
-    ///     whether the XML was truncated. If nil, XML with a secret name is withheld.
+    ///   - xml: Returns XML within other content without secrets; the second argument is true if
+    ///     the XML was truncated. If nil, XML with a secret name is withheld.
     public convenience init(
         recording redaction: Redaction,
         xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
@@ -66,13 +65,13 @@ public final class RedactionPass {
 
     // MARK: Secrets
 
-    /// Records a value that looks like a secret or, if `isNamed`, is not a common word.
+    /// Records a value that looks like a secret or, if `isNamed` is true, is not a common word.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
     }
 
-    // Short or human-written values occur everywhere; hiding them would spoil a recording.
+    // Short values and words occur everywhere: a recording without such values would be useless.
     private static func reach(
         of value: some Collection<UInt8>, isNamed: Bool
     ) -> SecretIndex.Reach? {
@@ -95,12 +94,12 @@ public final class RedactionPass {
 
     /// Returns a placeholder for content that cannot be searched.
     ///
-    /// A placeholder has the kind, length and hash of the content, so that two recordings can be
-    /// compared: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
+    /// A placeholder contains the kind, length and hash of the content, by which two recordings can
+    /// be compared: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
     /// - Parameters:
     ///   - content: The content.
     ///   - name: The expected kind, such as `JSON`: letters, digits and spaces.
-    ///   - reason: Why the content cannot be searched.
+    ///   - reason: The reason why the content cannot be searched.
     /// - Returns: The placeholder.
     public func withhold(
         _ content: some Collection<UInt8>, as name: String, _ reason: String
@@ -123,14 +122,14 @@ public final class RedactionPass {
         } ?? text
     }
 
-    /// Returns a value of content without its secrets, or nil if the value has no secrets.
+    /// Returns a value of content without secrets, or nil if the value has no secrets.
     ///
-    /// The search finds URLs, credentials and assignments, also within escapes. JSON in the value
-    /// is parsed, and so is base64 of JSON.
+    /// The search finds URLs, credentials and assignments, with or without escapes. JSON in the
+    /// value is parsed, and so is base64 of JSON.
     /// - Parameters:
-    ///   - text: The value without the escapes of its content.
+    ///   - text: The value without the escapes of the content.
     ///   - isCut: Whether the value was truncated, perhaps within a secret.
-    /// - Returns: The value without its secrets.
+    /// - Returns: The value without secrets.
     public func value(_ text: [UInt8], isCut: Bool = false) -> [UInt8]? {
         if text.isEmpty { return nil }
         depth += 1
@@ -143,8 +142,8 @@ public final class RedactionPass {
         return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
     }
 
-    /// Returns bytes without the known secrets and the credentials that are recognized by their
-    /// form, or nil if there are none.
+    /// Returns bytes without known secrets and without credentials of a known form, or nil if the
+    /// bytes contain neither.
     /// - Parameters:
     ///   - bytes: Bytes of any kind, or the whole of a parsed content.
     ///   - isText: Whether to search the bytes a second time, without escapes and line breaks.
@@ -156,17 +155,17 @@ public final class RedactionPass {
 
     // MARK: Contents
 
-    /// Returns JSON without its secrets.
+    /// Returns JSON without secrets.
     /// - Parameters:
     ///   - text: One or more JSON texts in UTF-8.
-    ///   - isCut: Whether the text was truncated, so that its last value is left out.
+    ///   - isCut: Whether the text was truncated, in which case the last value is left out.
     /// - Returns: The text.
     /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
         try JSONRedactor.redacted(text, isCut: isCut, in: self)
     }
 
-    /// Returns a form (`application/x-www-form-urlencoded`) without its secrets.
+    /// Returns a form (`application/x-www-form-urlencoded`) without secrets.
     /// - Parameters:
     ///   - text: The form.
     ///   - isCut: Whether the form was truncated, perhaps within a secret.
@@ -188,7 +187,7 @@ public final class RedactionPass {
         let text = Self.decoded(item[(equals + 1)...])
         let name = item[..<equals]
         let shownName = value(Self.decoded(name)) == nil ? Array(name) : Self.mark
-        // The text may be a URL, whose path precedes the first name of its query.
+        // The text may be a URL, whose path precedes the first name of the query.
         let key = name.lastIndex { "?#".utf8.contains($0) }.map { name[($0 + 1)...] } ?? name
         if redaction.hides(key: key), !text.isEmpty {
             return shownName + [item[equals]] + hide(text)

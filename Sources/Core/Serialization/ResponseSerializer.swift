@@ -4,25 +4,25 @@ public import TurnpikeSupport
 
 /// Converts a response into a value.
 ///
-/// If a serializer needs the whole content, it conforms to ``ContentSerializer``. If it streams, it
-/// conforms to this protocol and reads the body itself. Pass the serializer to
+/// A serializer that needs the whole content conforms to ``ContentSerializer``. A serializer that
+/// streams conforms to this protocol and reads the body. Pass the serializer to
 /// ``Call/serialize(with:)``, or register it in a ``SerializerTable``.
 public protocol ResponseSerializer<Output>: Sendable {
     /// The type of the value.
     associatedtype Output: Sendable
 
-    /// The media ranges for `Accept`, used if the caller did not set the field; none by default.
+    /// The media ranges for `Accept`, if the caller did not set the field; none by default.
     var accept: [MediaType] { get }
 
-    /// The media ranges for `Accept` if the client's table chooses them; ``accept`` by default.
+    /// The media ranges for `Accept` that depend on the client's table; ``accept`` by default.
     func accept(in table: SerializerTable) -> [MediaType]
 
-    /// How many bytes of the content are read before the value is available.
+    /// The number of content bytes that are read before the value is available.
     ///
     /// The number is `Int.max` for the whole content, and 0 if the value is a stream or the head. A
-    /// retry waits for this many bytes of a successful response, up to its own limit
+    /// retry gate waits for this many bytes of a successful response, up to a limit
     /// (``RequestRetrier/keptBytes(_:context:)``), and makes another attempt if the content breaks
-    /// off earlier. The default is 0, and `Int.max` for a ``ContentSerializer``. A serializer that
+    /// off earlier. The default is 0, or `Int.max` for a ``ContentSerializer``. A serializer that
     /// calls another serializer should return the number of that serializer.
     func collectedBytes(in table: SerializerTable) -> Int
 
@@ -31,9 +31,9 @@ public protocol ResponseSerializer<Output>: Sendable {
 }
 
 extension ResponseSerializer {
-    /// 0, because the value is a stream.
+    /// 0 by default, because the value may be a stream.
     public func collectedBytes(in table: SerializerTable) -> Int { 0 }
-    /// No media ranges.
+    /// No media ranges, by default.
     public var accept: [MediaType] { [] }
     /// Returns ``accept``, which does not depend on the table.
     public func accept(in table: SerializerTable) -> [MediaType] { accept }
@@ -53,33 +53,33 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
     /// The type of the value.
     associatedtype Output
 
-    /// Converts content into a value; the content is empty if the response has none.
+    /// Converts content into a value; a response without content has empty content.
     func serialize(_ content: Data, of head: ResponseHead) throws -> Output
 
-    /// The value of a 204, a 205 or a response to HEAD, which never have content.
+    /// The value for a 204, a 205 or a response to HEAD, which never have content.
     ///
     /// If the value is nil, which is the default, ``serialize(_:of:)`` gets empty content.
     var emptyOutput: Output? { get }
 }
 
 extension ContentSerializer {
-    /// `Int.max`, because all of the content is needed.
+    /// `Int.max`, because the serializer needs the whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Nil.
+    /// Nil, by default.
     public var emptyOutput: Output? { nil }
 
-    /// Collects the content and converts it into a value.
+    /// Collects the content, and converts the content into a value.
     /// - Throws: ``ClientError/Code/serialization`` with the head and up to 1 KiB of the content.
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        // The next function is not called here, because it costs another asynchronous frame.
+        // The next function is not called here, because a call costs another asynchronous frame.
         let content = try await response.body.collect(upTo: context.maxBytes)
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content and converts it with `read` instead of ``serialize(_:of:)``.
+    /// Collects the content, and converts it with `read` instead of ``serialize(_:of:)``.
     public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output
@@ -110,8 +110,8 @@ extension ContentSerializer {
         }
     }
 
-    // Never inlined, because a function with an optional value loads the value's type metadata in
-    // each call.
+    // The function is never inlined, because a function with an optional value loads the type
+    // metadata of the value in each call.
     @inline(never)
     private func serializeNothing(
         _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
@@ -121,15 +121,15 @@ extension ContentSerializer {
     }
 }
 
-/// The information that a serializer gets about the call.
+/// Describes a call to a serializer.
 public struct SerializationContext: Sendable {
     /// The request at the start of the call.
     public let request: Request
     /// The serializers of the client.
     public let table: SerializerTable
-    /// The most content bytes to collect in memory.
+    /// The maximum number of content bytes to collect in memory.
     public let maxBytes: Int
-    /// The longest line, item or event of a stream, in bytes.
+    /// The maximum number of bytes of a line, item or event of a stream.
     public let maxLineBytes: Int
 
     /// Creates a context.

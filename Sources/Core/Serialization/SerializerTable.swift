@@ -4,10 +4,10 @@ public import TurnpikeSupport
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.
 ///
-/// The table belongs to its client; nothing is registered globally. If several entries match a
-/// media type, an entry that names the type comes first. An entry that names the suffix of the type
-/// (`+json`) comes next, and an entry with a range (`text/*`) comes last. Among equal entries, the
-/// latest comes first. The types in `Accept` have the order of the table.
+/// The table belongs to the client, and no serializer is global. If several entries match a media
+/// type, an entry that names the type takes precedence. Next come an entry that names the suffix of
+/// the type (`+json`), and an entry with a range (`text/*`). Of equal entries, the latest entry
+/// takes precedence. The types in `Accept` have the order of the table.
 ///
 /// ```swift
 /// var table = SerializerTable.standard
@@ -17,8 +17,8 @@ public import TurnpikeSupport
 /// let same = try await client.get("report").auto() as? [[String]]
 /// ```
 ///
-/// A *serializer* makes a value of one type from a response. `auto()` uses the serializer for
-/// the media type. A *decoder* makes a value of any `Decodable` type from content. `decode(_:)`
+/// A *serializer* converts a response into a value of one type. `auto()` uses the serializer for
+/// the media type. A *decoder* converts content into a value of any `Decodable` type. `decode(_:)`
 /// uses the decoder for the media type. In the example, `auto()` therefore uses the CSV serializer,
 /// and `decode(_:)` does not.
 public struct SerializerTable: Sendable {
@@ -27,12 +27,11 @@ public struct SerializerTable: Sendable {
         case decoder(any ValueDecoder)
     }
 
-    // A class, because each call inspects several entries.
     private final class Entry: Sendable {
         let name: String
         let ranges: [MediaType]
         let maker: Maker
-        // Only for serializers; a decoder always gets the whole content.
+        // Only serializers have this number, because a decoder always gets the whole content.
         let collectedBytes: Int
 
         init(name: String, ranges: [MediaType], maker: Maker, collectedBytes: Int = .max) {
@@ -48,7 +47,7 @@ public struct SerializerTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a serializer for `auto()`, in place of any entry with the same name.
+    /// Adds a serializer for `auto()`, and replaces an entry with the same name.
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
@@ -58,7 +57,7 @@ public struct SerializerTable: Sendable {
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
-    /// Adds a decoder for `decode(_:)`, in place of any entry with the same name.
+    /// Adds a decoder for `decode(_:)`, and replaces an entry with the same name.
     public mutating func register(
         _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
     ) {
@@ -75,7 +74,7 @@ public struct SerializerTable: Sendable {
 
     var names: [String] { entries.map(\.name) }
 
-    /// Returns the serializer with a name; nil if there is no such serializer of this type.
+    /// Returns the serializer with this name and type, or nil if the table has none.
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
@@ -101,7 +100,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The name of the first serializer that names a media type; a range does not count.
+    /// The name of the first serializer that names a media type, without ranges.
     public func serializerName(of type: MediaType) -> String? {
         entries.first { entry in
             guard case .serializer = entry.maker else { return false }
@@ -117,7 +116,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The smallest number of bytes that any of the serializers collects
+    /// The smallest number of bytes that a serializer of the table collects
     /// (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
@@ -143,8 +142,8 @@ public struct SerializerTable: Sendable {
         ranges.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    // Exact ranges come before suffixes, and suffixes before wildcards (RFC 6838 §4.2.8). Among
-    // equal entries, the latest comes first, so that no standard entry hides an entry of the user.
+    // Exact ranges come before suffixes, and suffixes before wildcards (RFC 6838 §4.2.8). Of equal
+    // entries, the latest comes first, because a standard entry must not hide an entry of the user.
     private func matching(_ type: MediaType) -> [Entry] {
         let latest = entries.reversed()
         let exact = latest.filter { $0.ranges.contains { $0.essence == type.essence } }

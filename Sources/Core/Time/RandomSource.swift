@@ -4,11 +4,11 @@ import Synchronization
 
 /// The source of all randomness in calls: jitter, identifiers, sampling and multipart boundaries.
 ///
-/// A client has one source, which gives each call its own generator. With a seeded source, the
-/// choices of each call are reproducible, even if other calls run at the same time.
+/// A client has one source, which creates a separate generator for each call. With a seeded source,
+/// the random choices of each call are reproducible, even if other calls run at the same time.
 public protocol RandomSource: Sendable {
     /// Returns a generator for one call.
-    /// - Parameter call: The number of the call within its client, starting at 0.
+    /// - Parameter call: The number of the call within the client, starting at 0.
     /// - Returns: The generator.
     func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable
 }
@@ -29,7 +29,7 @@ public struct SystemRandomSource: RandomSource {
     }
 }
 
-/// A reproducible source for tests and simulations; it must not be used for secrets.
+/// A reproducible source for tests and simulations, which must not be used for secrets.
 public struct SeededRandomSource: RandomSource {
     private let seed: UInt64
 
@@ -42,7 +42,7 @@ public struct SeededRandomSource: RandomSource {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, fast, reproducible.
+/// SplitMix64 (Steele, Lea and Flood, 2014), which is small, fast and reproducible.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -71,11 +71,11 @@ public final class CallRandom: Sendable {
         self.call = call
     }
 
-    /// A number in 0..<1 that is constant for the call; reading it does not affect ``next()``.
+    /// A number in 0..<1 that is constant for the call, and that does not affect ``next()``.
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }
-            // The numbers of calls count up from 0, so no call has this number.
+            // No call has this number, because the numbers of calls count up from 0.
             var generator = source.generator(forCall: call ^ 1 << 63)
             let share = generator.unit()
             kept = share

@@ -6,8 +6,8 @@ public import TurnpikeSupport
 
 /// The source of all times in calls: deadlines, back-off, expiry and measurements.
 ///
-/// A client has one time source, and gates access it with ``Context/timeSource``. A test can
-/// replace it with its own clock, so that the test never sleeps.
+/// A client has one time source, and gates access it with ``Context/timeSource``. A test with its
+/// own time source never sleeps.
 public protocol TimeSource: Sendable {
     /// The current time on a clock that never goes back.
     var now: MonotonicInstant { get }
@@ -15,9 +15,9 @@ public protocol TimeSource: Sendable {
     /// The current wall-clock time, for HTTP dates.
     var date: Date { get }
 
-    /// Runs a handler once after a delay, unless its token is cancelled first.
+    /// Runs a handler once after a delay, unless the token is cancelled before.
     ///
-    /// The handler runs on a thread of the time source and must return quickly. If the delay is
+    /// The handler runs on a thread of the time source, and must return quickly. If the delay is
     /// zero or less, the handler runs as soon as possible, but never before this method returns.
     /// - Parameters:
     ///   - delay: The minimum time to wait.
@@ -30,17 +30,17 @@ public protocol TimeSource: Sendable {
 
 /// A scheduled handler.
 public protocol TimerToken: AnyObject, Sendable {
-    /// Prevents the handler from running, unless it has started; a second call has no effect.
+    /// Cancels the handler if the handler has not started; a second call has no effect.
     func cancel()
 }
 
-/// A point in time on a clock that never goes back; only differences are meaningful.
+/// An instant on a clock that never goes back; only differences are meaningful.
 public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
     /// Nanoseconds since an origin that the time source chooses.
     public let nanoseconds: Int64
 
-    /// Creates an instant; only time sources need it.
-    /// - Parameter nanoseconds: The distance from the origin of the time source.
+    /// Creates an instant, which only a time source should do.
+    /// - Parameter nanoseconds: The time since the origin of the time source.
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
     /// Returns the instant after a duration, clamped to 292 years around the origin.
@@ -49,22 +49,22 @@ public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
         return Self(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
     }
 
-    /// Returns the time from this instant to another.
+    /// Returns the time from this instant to another instant.
     public func duration(to other: Self) -> Duration {
         let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
         return .nanoseconds(overflow ? (other > self ? .max : .min) : difference)
     }
 
-    /// Whether one instant comes before another.
+    /// Whether the left instant is before the right instant.
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// The machine's clocks, with one timer queue for the whole process.
+/// The clocks of the machine, with one timer queue for the whole process.
 public struct SystemTimeSource: TimeSource {
     /// Creates the time source; all instances share one timer queue.
     public init() {}
 
-    /// The time since the system booted, not counting sleep.
+    /// The time since the system booted, without the time in sleep.
     public var now: MonotonicInstant { TimerQueue.now }
 
     /// The current wall-clock time.
@@ -78,17 +78,16 @@ public struct SystemTimeSource: TimeSource {
     }
 }
 
-/// The timers of the process, driven by one dispatch source.
+/// The timers of the process, which share one dispatch source.
 ///
-/// Most timers are limits: they are scheduled in order and cancelled long before they are due.
-/// If a new timer is later than all others, it needs no move in the heap and no system call. A
-/// cancelled timer is removed at once, so its handler is released at once.
+/// Most timers are limits, which are scheduled in order and cancelled long before they are due. If
+/// a new timer is later than all others, the timer needs no move in the heap and no system call.
+/// The handler of a cancelled timer is released at once, because the timer is removed at once.
 final class TimerQueue: TimerHeap.Owner {
     static let shared = TimerQueue()
 
     static var now: MonotonicInstant {
         #if os(Linux)
-        // The clock of `DispatchTime`, without its conversions.
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicInstant(
@@ -100,13 +99,12 @@ final class TimerQueue: TimerHeap.Owner {
 
     private struct State {
         var heap = TimerHeap()
-        // When the dispatch source fires next; `.max` while it is idle.
+        // The time when the dispatch source fires next, or `.max` while the source is idle.
         var armed = MonotonicInstant(nanoseconds: .max)
     }
 
     private let state = Mutex(State())
-    // SAFETY: dispatch sources may be used from any thread; this one is only scheduled under the
-    // lock.
+    // SAFETY: a dispatch source may be used from any thread, and is scheduled only under the lock.
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 
     private init() {
@@ -127,7 +125,7 @@ final class TimerQueue: TimerHeap.Owner {
     }
 
     func cancel(_ timer: TimerHeap.Timer) {
-        // The handler is destroyed outside the lock, because its captures may run code then.
+        // The handler is destroyed outside the lock, because its captured values may run code.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

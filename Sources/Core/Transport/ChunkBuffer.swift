@@ -2,7 +2,7 @@
 
 public import TurnpikeSupport
 
-/// The unread chunks in order: in memory up to the limit of ``Flow``, further chunks in a file.
+/// The unread chunks in order; chunks beyond the memory limit of ``Flow`` are in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []
@@ -14,7 +14,7 @@ struct ChunkBuffer {
     init(_ flow: Flow) { self.flow = flow }
 
     mutating func append(_ chunk: BodyChunk) throws {
-        // While the file has chunks, new chunks are added to the file, so that the order is right.
+        // While the file has chunks, new chunks are added to the file, to keep the order.
         if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)
@@ -50,7 +50,7 @@ struct ChunkBuffer {
     }
 }
 
-/// A chunk on its way to the reader, which is converted to `Data` or dropped exactly once.
+/// A chunk for the reader, which is converted to `Data` or dropped exactly once.
 public enum BodyChunk: Sendable {
     /// Bytes in `Data`.
     case data(Data)
@@ -77,20 +77,20 @@ public enum BodyChunk: Sendable {
 }
 
 // SAFETY: the memory belongs to this value, which is converted to `Data` or freed, exactly once.
-/// Memory that a library has passed to this one, with a closure that frees the memory.
+/// Memory that a library has passed to this library, with a closure that frees the memory.
 @safe public struct UnownedBuffer: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer
     let count: Int
     private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    // Up to this size, the bytes are copied: a copy costs less than a `Data` with a deallocator.
+    // Chunks up to this size are copied: a copy costs less than a `Data` with a deallocator.
     private static let small = 4096
 
     /// Takes ownership of memory.
     /// - Parameters:
     ///   - start: The address of the first byte.
     ///   - count: The number of bytes.
-    ///   - giveBack: Frees the memory; it is called once.
+    ///   - giveBack: Frees the memory, and is called once.
     public init(
         start: UnsafeMutableRawPointer, count: Int,
         giveBack: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
@@ -113,7 +113,7 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// A temporary file for bytes that arrive faster than they are read; truncated when all are read.
+/// A temporary file for unread bytes, which is truncated after all bytes are read.
 final class SpillFile {
     private let file: UnnamedFile
     private let limit: Int64

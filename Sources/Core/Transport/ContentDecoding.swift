@@ -4,18 +4,18 @@ import Synchronization
 import TurnpikeSupport
 
 extension Response {
-    /// Returns the response with its content decoded, and without the fields about the coding.
+    /// Returns the response with decoded content, and without the fields about the coding.
     ///
     /// The codings are Brotli, Zstandard, gzip and deflate (RFC 9110 §8.4.1). A transport uses this
-    /// method if its requests name the codings that this system can decode
-    /// (`CompressionFormat.acceptEncoding`) and its own library does not decode. The body is
-    /// decoded in bounded pieces while it is read, so that a small response cannot exhaust memory.
-    /// ``ResponseBody/encodedBytes`` counts the bytes that arrived
+    /// method if the transport requests the codings that this system can decode
+    /// (`CompressionFormat.acceptEncoding`), and if the transport's library does not decode. The
+    /// body is decoded in bounded pieces during the read, and a small response therefore cannot
+    /// exhaust memory. ``ResponseBody/encodedBytes`` counts the bytes before decoding
     /// (``TransportCapabilities/encodedSizes``).
-    /// - Returns: A response with decoded content, whose body reads the body of this response. If
-    ///   the response has no coding, it is returned unchanged.
-    /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
-    ///   cancelled. If the content is broken, the reader of the body gets an error of this code.
+    /// - Returns: A response with decoded content, whose body reads the body of this response. A
+    ///   response without a coding is returned unchanged.
+    /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded, after cancelling
+    ///   the body. If the content is corrupt, the reader of the body gets an error with this code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(
@@ -82,7 +82,6 @@ private final class ContentDecoder: @unchecked Sendable {
         ClientError(.decompression, message, transfer: TransferState(.receiving))
     }
 
-    /// Whether ``next()`` may return bytes without more input.
     var isPending: Bool { position < input.count || mayHaveOutput }
 
     func add(_ chunk: Data) {
@@ -90,9 +89,9 @@ private final class ContentDecoder: @unchecked Sendable {
         position = 0
     }
 
-    /// Returns the next decoded bytes, at most ``pieceBytes``; empty data if it needs more input.
+    /// Returns at most ``pieceBytes`` decoded bytes, or empty data if the decoder needs more input.
     func next() throws -> Data {
-        // This memory is not zeroed; zeroing would add a thirtieth to the time of decoding.
+        // This memory is not zeroed, because zeroing would add a thirtieth to the time of decoding.
         let room = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Self.pieceBytes, alignment: 16)
         let step: Inflater.Step
@@ -114,24 +113,23 @@ private final class ContentDecoder: @unchecked Sendable {
             defer { unsafe room.deallocate() }
             return unsafe Data(room.prefix(step.produced))
         }
-        // SAFETY: allocated above, and not empty.
+        // SAFETY: the memory was allocated above and is not empty.
         let start = unsafe room.baseAddress.unsafelyUnwrapped
         return unsafe Data(
             bytesNoCopy: start, count: step.produced,
             deallocator: .custom { bytes, _ in unsafe bytes.deallocate() })
     }
 
-    /// Checks that the coded content is complete.
     func finish() throws {
         if !hasEnded { throw Self.fault("the response's coded content ends early") }
     }
 }
 
-// SAFETY: a body has one reader, which asks for one chunk at a time; `cancel` uses the body alone.
+// SAFETY: a body has one reader, which reads one chunk at a time; `cancel` uses only the body.
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody
     private let decoders: [ContentDecoder]
-    // A server that encodes while it sends may send no bytes for empty content.
+    // A server that encodes during the send may send no bytes for empty content.
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
     private let taken = Atomic<Int64>(0)
@@ -145,7 +143,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
 
     func next() async throws -> Data? {
         while true {
-            // The last decoder with output is used first, so that little is buffered.
+            // The last decoder with output is used first, which keeps the buffered output small.
             if let index = decoders.lastIndex(where: \.isPending) {
                 let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }

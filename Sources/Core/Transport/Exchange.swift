@@ -8,8 +8,9 @@ public import TurnpikeSupport
 /// The transport passes the head, the chunks and the end of the response to the exchange. The
 /// caller reads the response from the exchange. The caller's task, the context (for example at a
 /// deadline), the release of the body, and a ``RunningCall`` can each cancel the exchange with a
-/// reason. The first reason decides: the caller gets its error at once, `onCancel` tells the
-/// transport to stop, and later bytes of the peer are ignored. An exchange ends exactly once.
+/// reason. The first reason takes effect: the caller gets the error of the reason at once,
+/// `onCancel` stops the transport, and later bytes of the peer are ignored. An exchange ends
+/// exactly once.
 ///
 /// ```swift
 /// func send(_ request: Request, context: Context) async throws -> Response {
@@ -25,11 +26,12 @@ public final class Exchange: Sendable {
 
     /// Creates an exchange that ends with a context.
     /// - Parameters:
-    ///   - context: If it is cancelled, the exchange ends.
-    ///   - flow: How much is buffered if the reader is slower than the peer.
-    ///   - onResume: Called when a transport that was told to pause may continue.
+    ///   - context: The context whose cancellation ends the exchange.
+    ///   - flow: The limits on buffered bytes, for a reader that is slower than the peer.
+    ///   - onResume: Called when a paused transport may continue.
     ///   - onCancel: Called at most once, if the exchange is cancelled before the transport ends
-    ///     the exchange. It must return at once, and may run before the initializer returns.
+    ///     the exchange. The closure must return at once, and may run before the initializer
+    ///     returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},
@@ -41,26 +43,25 @@ public final class Exchange: Sendable {
         core.listen(to: context)
     }
 
-    // The transport and the reader have both released the exchange.
     deinit { core.stopListening() }
 
     // MARK: The transport's side
 
-    /// Takes the head of the response; if a head was already taken, this head is ignored.
+    /// Passes the head of the response; a second head is ignored.
     public func receive(_ head: Head) { open(.success(.read(head))) }
 
-    /// Takes the head together with the first chunk of the body, so that the caller wakes up once.
+    /// Passes the head together with the first chunk of the body, which wakes the caller only once.
     /// - Parameters:
     ///   - head: The head.
     ///   - chunk: The first chunk.
-    ///   - isComplete: Whether the chunk is the whole body. If so, the response ends with it.
+    ///   - isComplete: Whether the chunk is the whole body. If true, this chunk ends the response.
     /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
         receive(.read(head), with: .data(chunk), isComplete: isComplete)
     }
 
-    /// Takes a head that its reader will parse, together with the first chunk of the body.
+    /// Passes a head that the reader parses, together with the first chunk of the body.
     @discardableResult
     public func receive(
         _ head: any LazyResponseHead, with chunk: BodyChunk, isComplete: Bool
@@ -77,12 +78,12 @@ public final class Exchange: Sendable {
         return goesOn
     }
 
-    /// Takes a chunk of the body.
+    /// Passes a chunk of the body.
     /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
 
-    /// Takes a chunk of the body, possibly in memory that belongs to another library.
+    /// Passes a chunk of the body, whose memory may belong to another library.
     /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: BodyChunk) -> Bool {
@@ -117,10 +118,10 @@ public final class Exchange: Sendable {
         }
     }
 
-    /// Takes the trailer fields (RFC 9110 §6.5), before the transport ends the exchange.
+    /// Passes the trailer fields (RFC 9110 §6.5), before the transport ends the exchange.
     ///
     /// Fields that are not allowed in trailers are dropped later (``ResponseBody/trailers``). The
-    /// transport limits the size of the section and refuses malformed field lines.
+    /// transport must limit the size of the section, and refuse malformed field lines.
     public func receive(trailers: HTTPHeaders) {
         core.state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
     }
@@ -146,7 +147,6 @@ public final class Exchange: Sendable {
         core.state.withLock { $0.open(result) }?.resume()
     }
 
-    // Ends the exchange; returns false if it has already ended.
     @discardableResult
     private func close(_ end: ExchangeCore.End) -> Bool {
         let (isFirst, reader, registration) = core.state.withLock {
@@ -169,7 +169,7 @@ public final class Exchange: Sendable {
     // MARK: The caller's side
 
     /// Waits for the head.
-    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
+    /// - Throws: The error that ended the exchange; if cancelled, `CancellationError` at once.
     public func response() async throws -> Response {
         let head: Head
         do {
@@ -210,7 +210,7 @@ extension Exchange: ReadySource {
 
     /// Waits for the next chunk.
     /// - Returns: The chunk, or nil at the end.
-    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
+    /// - Throws: The error that ended the exchange; if cancelled, `CancellationError` at once.
     public func next() async throws -> Data? {
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
@@ -244,7 +244,7 @@ extension Exchange: ReadySource {
         core.state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
-    /// Cancels the exchange: drops the unread chunks and stops the transport.
+    /// Cancels the exchange, drops the unread chunks, and stops the transport.
     ///
     /// If the transport has already ended the exchange, `onCancel` is not called, and
     /// ``CancelReason/expired(_:)`` has no effect.
@@ -282,13 +282,13 @@ extension Exchange: ReadySource {
 }
 
 extension Exchange {
-    /// The parts of a response that are known when its head is complete.
+    /// The parts of a response that are known when the head is complete.
     public struct Head: Sendable {
         /// The status and the header fields.
         public var response: ResponseHead
-        /// The number of bytes of the body, if it is known.
+        /// The number of bytes of the body, or nil if unknown.
         public var length: Int64?
-        /// The size of the body before decoding, if it is known.
+        /// The number of bytes of the body before decoding, or nil if unknown.
         public var encodedLength: Int64?
 
         /// Creates a head.
@@ -300,12 +300,12 @@ extension Exchange {
     }
 }
 
-/// A head that has arrived, but that its reader parses later.
+/// A head that has arrived and that the reader parses later.
 ///
-/// The thread that uses the head then also allocates it. Memory that one thread allocates and
-/// another thread frees makes both threads wait.
+/// The thread that uses the head also allocates the memory of the head. Both threads must wait if
+/// one thread allocates memory and another thread frees that memory.
 public protocol LazyResponseHead: AnyObject, Sendable {
-    /// Parses the head; it is called at most once.
+    /// Parses the head, and is called at most once.
     /// - Throws: The fault of the head.
     func read() throws -> Exchange.Head
 }

@@ -3,10 +3,10 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The state of an ``Exchange``, and the way to cancel it.
+/// The state of an ``Exchange``, which a context can cancel.
 ///
-/// The context holds this object and not the exchange. If a transport releases an exchange without
-/// an end, the exchange is therefore freed, and no call stays open.
+/// The context holds this object instead of the exchange. If a transport releases an exchange
+/// without an end, the exchange is therefore freed, and no call stays open.
 final class ExchangeCore: Sendable {
     enum End {
         case complete
@@ -15,7 +15,6 @@ final class ExchangeCore: Sendable {
         /// The caller or a gate has abandoned the exchange.
         case givenUp(any Error)
 
-        /// The result that the reader gets after the last chunk.
         var rest: Result<BodyChunk?, any Error> {
             switch self {
             case .complete: .success(nil)
@@ -24,7 +23,7 @@ final class ExchangeCore: Sendable {
         }
     }
 
-    // SAFETY: the code that takes a continuation out of the state resumes the continuation, once.
+    // SAFETY: the code that takes a continuation out of the state resumes the continuation once.
     @safe struct State {
         var head: Result<ArrivedHead, any Error>?
         var hasOpened = false
@@ -34,7 +33,7 @@ final class ExchangeCore: Sendable {
         var end: End?
         var isPaused = false
         var registration: CancelRegistration?
-        // An optional array, because most responses have no trailers and nil costs nothing.
+        // The array is optional, because most responses have no trailers and nil costs nothing.
         var trailers: [HTTPHeaders.Field]?
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
@@ -79,13 +78,13 @@ final class ExchangeCore: Sendable {
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
             state -> (Bool, Waiting<ArrivedHead>?, Waiting<BodyChunk?>?, CancelRegistration?) in
-            // This line alone decides which came first: the end of the response or the time limit.
+            // Only this line decides whether the end of the response or the time limit was first.
             if reason.owner == .timeLimit, state.end != nil { return (false, nil, nil, nil) }
             let wasOpen = state.end == nil
             switch state.end {
-            // The first error decides.
+            // The first error takes effect.
             case .broken, .givenUp: break
-            // A complete response becomes incomplete, because its unread chunks are dropped below.
+            // A complete response becomes incomplete, because the unread chunks are dropped below.
             case nil, .complete: state.end = .givenUp(reason.error)
             }
             state.buffer.removeAll()
@@ -115,39 +114,38 @@ enum ArrivedHead: Sendable {
     }
 }
 
-/// How much of a response is buffered if the reader is slower than the peer.
+/// The limits on the buffered bytes of a response, for a reader that is slower than the peer.
 public struct Flow: Sendable, Hashable {
-    /// The number of buffered bytes at which the transport is told to pause.
+    /// The number of buffered bytes at which the transport must pause.
     let highWater: Int
-    /// The number of buffered bytes at which a paused transport is told to continue.
     let lowWater: Int
-    /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
+    /// The number of bytes in memory before a file stores further bytes; nil without a file.
     let memoryLimit: Int?
     let fileLimit: Int64
 
-    /// Bounds for a transport that can make the peer wait.
+    /// The limits for a transport that can make the peer wait.
     /// - Parameters:
-    ///   - highWater: The number of buffered bytes at which the transport is told to pause.
-    ///   - lowWater: The number of buffered bytes at which the transport is told to continue.
-    /// - Returns: The bounds.
+    ///   - highWater: The number of buffered bytes at which the transport must pause.
+    ///   - lowWater: The number of buffered bytes at which the transport may continue.
+    /// - Returns: The limits.
     public static func pausing(highWater: Int = 524_288, lowWater: Int = 131_072) -> Flow {
         Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)
     }
 
-    /// Bounds for a transport that cannot make the peer wait.
+    /// The limits for a transport that cannot make the peer wait.
     ///
-    /// Chunks beyond the memory limit go to an unnamed temporary file until the reader takes them.
+    /// Chunks beyond the memory limit are in an unnamed temporary file until the reader reads them.
     /// - Parameters:
-    ///   - memoryLimit: The number of bytes that stay in memory.
-    ///   - fileLimit: The largest size of the file, in bytes. If it is exceeded, the exchange fails
-    ///     as ``ClientError/Code/tooLarge``.
-    /// - Returns: The bounds.
+    ///   - memoryLimit: The maximum number of bytes in memory.
+    ///   - fileLimit: The maximum number of bytes in the file. Beyond this limit, the exchange
+    ///     fails with ``ClientError/Code/tooLarge``.
+    /// - Returns: The limits.
     public static func spilling(memoryLimit: Int = 1_048_576, fileLimit: Int64) -> Flow {
         Flow(highWater: .max, lowWater: .max, memoryLimit: memoryLimit, fileLimit: fileLimit)
     }
 }
 
-/// A continuation and its result, so that the code can resume the continuation outside a lock.
+/// A continuation with a result, with which the code resumes the continuation outside a lock.
 // SAFETY: resumed once, by the code that took the continuation.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>

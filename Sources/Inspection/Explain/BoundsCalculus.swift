@@ -2,17 +2,17 @@
 
 import TurnpikeCore
 
-/// The worst case of the gates from one gate inward, and of the transport.
+/// The worst case of one gate, of all inner gates, and of the transport.
 ///
 /// The worst case is computed only from the facts of the gates, from the innermost gate to the
-/// outermost. The computation begins with the worst case of the transport, and each gate changes
-/// the worst case of the part inside it. A bound may be too large, but never too small. Buffers of
-/// the transport and the time of running code are not counted.
+/// outermost. The computation starts with the transport, and each gate changes the worst case. A
+/// bound may be too large, but never too small. Buffers of the transport and the run time of code
+/// do not count.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
         case gate(number: Int, variants: [Variant])
-        /// Gates of a group; some requests may skip all of them.
+        /// The gates of a group, which a request may skip if `isCertain` is false.
         case group(number: Int, isCertain: Bool, parts: [Part])
 
         /// The number of the gate, or of each gate in the group, outermost first.
@@ -31,13 +31,13 @@ struct WorstCase: Equatable {
     }
 
     enum Role {
-        /// The gate may have any effect: send again, wait, answer, or hold bytes.
+        /// The gate may have any effect: send again, wait, answer, or store bytes.
         case interceptor
         /// The gate may send again and wait.
         case retrier
-        /// The gate may wait before it passes on a request or returns the response.
+        /// The gate may wait before a request and after a response.
         case waiting
-        /// The gate neither sends nor waits: an adapter, a logger, or a recorder of metrics.
+        /// The gate is an adapter, a logger, or a recorder of metrics, and neither sends nor waits.
         case passive
     }
 
@@ -56,18 +56,18 @@ struct WorstCase: Equatable {
     // Whether an inner gate can answer without a send.
     private var answersByItself = false
 
-    /// The worst case of the transport: one exchange, which may never end.
+    /// The worst case of the transport is one exchange, which may never end.
     ///
-    /// By contract, a transport needs no time limit, even if some transports have one.
+    /// The contract of transports requires no time limit, although some transports have one.
     static let transport = WorstCase()
 
     static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
         WorstCase.transport.inside(parts, without: absent)
     }
 
-    /// Returns the worst case of a stack without each one of its gates, outermost first.
+    /// Returns the worst case without each of the gates, outermost first.
     ///
-    /// The inner part is computed only once for each gate that is left out.
+    /// The worst case of the inner gates is computed only once for each gate that is left out.
     static func withoutOne(_ parts: [Part]) -> [(number: Int, worst: WorstCase)] {
         var inner = WorstCase.transport
         var cases: [(number: Int, worst: WorstCase)] = []
@@ -91,7 +91,8 @@ struct WorstCase: Equatable {
             case .group(let number, let isCertain, let parts):
                 if absent.contains(number) { return inner }
                 let passed = inner.inside(parts, without: absent)
-                // A request either skips the gates or passes them, so the worse case counts.
+                // A request either passes through the gates or skips them, and the worse case
+                // counts.
                 return isCertain ? passed : passed.worse(inner)
             }
         }
@@ -100,7 +101,6 @@ struct WorstCase: Equatable {
     private func inside(_ variant: Variant) -> WorstCase {
         switch variant {
         case .nothing: self
-        // The effects are listed as a request meets them, outermost first.
         case .effects(let effects): effects.reversed().reduce(self) { $0.inside($1) }
         case .unknown(let role): inside(role)
         }
@@ -129,9 +129,9 @@ struct WorstCase: Equatable {
         case .redirects(let hops): worst.redirect(Self.count(hops))
         case .replays(let times): worst.replay(Self.count(times))
 
-        // A call may first wait for the whole exchange of another call, whose content is then too
-        // long to be shared. After that, it sends its own request. The other call's exchange passes
-        // the same gates, with its own limit of sends.
+        // A call may first wait for the whole exchange of another call, and may be unable to share
+        // a long content. After this wait, the call sends its own request. The exchange of the
+        // other call passes through the same gates, with a separate limit of sends.
         case .answers(.shared):
             let other = whole.inOneCall
             worst.head = head.adding(other)
@@ -143,10 +143,10 @@ struct WorstCase: Equatable {
             worst.discard(times: 1)
             worst.answersByItself = true
         case .answers(.stored): worst.answersByItself = true
-        // An immediate error costs nothing, so it is never the worst case.
+        // An immediate error costs nothing, and is therefore never the worst case.
         case .answers(.refusal): break
 
-        // The limit ends sends, waits and reading of the inner gates. The caller gets the error at
+        // The limit ends sends, waits and reads of the inner gates. The caller gets the error at
         // once, even if an inner gate does not react.
         case .limitsTime(let limit, .head):
             worst.head = head.limited(to: Amount(limit))
@@ -159,11 +159,11 @@ struct WorstCase: Equatable {
         case .limitsTime(_, .silence): break
         case .waits(let wait, _): worst.wait(Amount(wait))
         case .sharesState(_, _, let wait): worst.wait(Amount(wait))
-        // A refused response is drained before the error takes its place.
+        // A refused response is drained before the gate throws the error.
         case .rejectsResponses: worst.discard(times: 1)
 
         case .readsContent(let bytes):
-            // A gate that reads the content first returns its response as late as the content.
+            // A gate that reads the content returns the response only after the content.
             worst.head = head.larger(whole)
             worst.memory += Amount(bytes)
         case .limitsContent(let bytes): worst.content = min(content, Amount(bytes))
@@ -178,12 +178,12 @@ struct WorstCase: Equatable {
         return worst
     }
 
-    // A gate may state any number.
     private static func count(_ stated: Int) -> Int { min(max(stated, 0), 1 << 40) }
 
-    /// Attempts one after another, with waits between them.
+    /// Attempts run one after another, with waits between the attempts.
     ///
-    /// Each abandoned response is discarded, even the last one if the retrier throws its own error.
+    /// Each abandoned response is discarded, and so is the last response if the retrier throws
+    /// another error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }
@@ -196,11 +196,11 @@ struct WorstCase: Equatable {
         waiting = inside.adding(waits)
     }
 
-    /// Requests at the same time.
+    /// Several requests run at the same time.
     ///
     /// A further request begins only while the earlier requests run. The last request begins after
-    /// all delays, or just before the earlier requests end. Each request may hold memory. While all
-    /// wait, no exchange is running.
+    /// all delays, or just before the earlier requests end. Each request may use memory. While all
+    /// requests wait, no exchange is running.
     private mutating func hedge(_ copies: Int, _ delay: Duration?) {
         if copies == 0 { return }
         let delays = Amount(delay).times(copies)
@@ -213,10 +213,11 @@ struct WorstCase: Equatable {
         disk = disk.times(copies + 1)
     }
 
-    /// The inner part runs once for each hop, and once for the last response.
+    /// The inner gates run once for each hop, and once for the last response.
     ///
-    /// A hop does not count as a send of the call, so each hop returns one send to the limit. Every
-    /// redirecting response is read to its end, even the response that exceeds the limit of hops.
+    /// Each hop returns one send to the limit, because a hop does not count as a send of the call.
+    /// Every redirecting response is read to the end, even the response that exceeds the limit of
+    /// hops.
     private mutating func redirect(_ hops: Int) {
         if hops == 0 { return }
         let (sends, head, whole) = (sends, head, whole)
@@ -249,7 +250,7 @@ struct WorstCase: Equatable {
         whole = whole.larger(head)
     }
 
-    /// The role of a gate without facts limits what it may do, but not how much.
+    /// The role of a gate without facts defines the kinds of effects, but not the amounts.
     private func inside(_ role: Role) -> WorstCase {
         var worst = self
         worst.memory += .unknown

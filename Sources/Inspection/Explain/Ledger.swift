@@ -5,16 +5,16 @@ import TurnpikeCore
 /// The largest amount (sends, nanoseconds or bytes) for each number of remaining sends.
 ///
 /// The framework passes a call to the transport at most 12 times, not counting redirects. All gates
-/// share this limit: two nested retries of 6 attempts make 12 attempts, not 36. So the worst case
-/// has one amount for each number of remaining sends. If two parts of a stack run one after the
-/// other, they divide the sends in the worst way (a convolution in the algebra of maximum and sum).
+/// share this limit: two nested retry gates of 6 attempts make 12 attempts, not 36. The worst case
+/// therefore has one amount for each number of remaining sends. If two parts of a stack run one
+/// after the other, the parts share the sends in the worst way (a convolution in the algebra of
+/// maximum and sum).
 struct Ledger: Hashable {
-    /// How often one call may be passed to the transport, not counting redirects.
+    /// The maximum number of sends of one call, not counting redirects.
     static let sendLimit = Client.sendLimit
 
     // The largest amount with at most this number of sends.
     private var counted: [Amount]
-    /// The largest amount without a limit on sends.
     private(set) var free: Amount
 
     private init(counted: [Amount], free: Amount) {
@@ -29,9 +29,9 @@ struct Ledger: Hashable {
 
     /// The amount is zero for any number of sends.
     static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
-    /// The amount is one if a send is left, and zero otherwise.
+    /// The amount is one if a send is left, and zero if no send is left.
     static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
-    /// The amount has no bound if a send is left, and is zero otherwise.
+    /// The amount is unbounded if a send is left, and zero if no send is left.
     static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
 
     var inOneCall: Amount { counted[Self.sendLimit] }
@@ -42,7 +42,7 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both parts run at the same time; each part may use all remaining sends.
+    /// Both parts run at the same time, and each part may use all remaining sends.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
     /// One part runs after the other part.
@@ -73,12 +73,12 @@ struct Ledger: Hashable {
     /// The inner part runs once for each redirect, and once for the last response.
     ///
     /// The result is the largest sum of all runs. If each redirect comes from a server, each run
-    /// uses a send of the limit, and its redirect returns this send. But redirects from a store
-    /// return sends that were not used, and a later run may exceed the limit.
+    /// uses a send of the limit, and the redirect returns this send. A redirect from a store
+    /// returns a send that was not used, and a later run may therefore exceed the limit.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
         let end = free.times(hops) + last.free
-        // For more redirects, no exact figure is needed.
+        // For more redirects, an exact figure is not necessary.
         guard hops <= 128 else { return map { _ in end } }
         func beyond(_ ledger: Ledger) -> [Amount] {
             let rest = isCounted ? ledger.inOneCall : ledger.free
@@ -103,7 +103,7 @@ struct Ledger: Hashable {
         for sum in first.indices {
             var most = first[0] + second[sum]
             var taken = 1
-            // No amount is larger than an unbounded amount, so the loop can end early.
+            // The loop can end early, because no amount is larger than an unbounded amount.
             while taken <= sum, most < .unbounded {
                 most = max(most, first[taken] + second[sum - taken])
                 taken += 1
@@ -113,7 +113,7 @@ struct Ledger: Hashable {
         return result
     }
 
-    // Squaring computes the power, so that a million attempts cost twenty steps.
+    // The power is computed by squaring, which takes twenty steps for a million attempts.
     private static func power(_ base: [Amount], _ times: Int) -> [Amount] {
         var (result, square, rest) = (base.map { _ in Amount(0) }, base, max(times, 0))
         while rest > 0 {
@@ -125,10 +125,11 @@ struct Ledger: Hashable {
     }
 }
 
-/// A number of sends, nanoseconds or bytes: known, unknown, or unbounded.
+/// A known number of sends, nanoseconds or bytes, or an unknown or unbounded amount.
 ///
-/// Arithmetic never overflows: more than 292 years or 9 exabytes count as unbounded. An unknown
-/// amount is larger than each known amount. An unbounded amount is the largest.
+/// Arithmetic never overflows, because more than 292 years or 9 exabytes count as unbounded. An
+/// unknown amount is larger than each known amount. An unbounded amount is larger than all other
+/// amounts.
 struct Amount: Comparable, Hashable {
     static let unknown = Amount(code: .max - 1)
     static let unbounded = Amount(code: .max)
@@ -163,7 +164,7 @@ struct Amount: Comparable, Hashable {
 
     var value: Int64? { code < Self.unknown.code ? code : nil }
 
-    /// An abandoned response is read for this time, so that its connection can be used again.
+    /// The time for reading an abandoned response, after which the connection is reused.
     static let discarding = Amount(100_000_000 as Int64)
 
     static func < (left: Amount, right: Amount) -> Bool { left.code < right.code }
@@ -176,7 +177,7 @@ struct Amount: Comparable, Hashable {
 
     static func += (left: inout Amount, right: Amount) { left = left + right }
 
-    /// Returns a multiple; zero times any amount is zero.
+    /// Returns a multiple of the amount; zero times any amount is zero.
     func times(_ count: Int) -> Amount {
         guard count > 0 else { return Amount(0) }
         guard let value else { return self }

@@ -2,45 +2,45 @@
 
 /// The worst case of one call through a stack.
 ///
-/// If the facts of the gates are true, a bound is never too small. A bound may be too large. The
-/// time of running code is not counted.
+/// If the facts of the gates are true, no bound is too small. A bound may be too large. The run
+/// time of code does not count.
 public struct StackBounds: Sendable, Hashable {
-    /// How much is computed; the extent depends on the number of gates, including those of groups.
+    /// The computed part of the worst case, which depends on the number of gates, also in groups.
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound each limit.
         case full
-        /// Only the limits; with more than 100 gates, no bound has places.
+        /// Only the limits; for more than 100 gates, ``StackBound/places`` is empty.
         case limits
-        /// Nothing is computed; with more than 1,000 gates, all limits are unknown.
+        /// No bounds; for more than 1,000 gates, all limits are unknown.
         case nothing
     }
 
-    /// How much of the worst case is computed.
+    /// The computed part of the worst case.
     public let extent: Extent
     /// The maximum number of exchanges, including redirects.
     ///
-    /// If no retry decides, one more send is counted for a repeatable request, because its reused
-    /// connection may end before a response. Requests that a gate sends for many calls, such as a
-    /// request for a token, are not counted.
+    /// If no retry gate decides, one more send is counted for a repeatable request, because its
+    /// reused connection may end before a response. Requests that a gate sends for many calls, such
+    /// as a request for a token, do not count.
     public let sends: StackBound<Int64>
     /// The longest time until the caller has the response or the error.
     ///
     /// Unless the call streams, the response includes its content.
     public let time: StackBound<Duration>
-    /// The longest time until the head of the response, or the error, has come.
+    /// The longest time until the head of the response, or the error, arrives.
     public let head: StackBound<Duration>
-    /// The longest total time without a running exchange: waits for back-off, for a turn and for
-    /// tokens.
+    /// The longest total time without a running exchange, such as waits for back-off, for permits
+    /// and for tokens.
     public let waiting: StackBound<Duration>
     /// The maximum number of bytes in memory: collected content, and the memory of gates.
     ///
     /// If the call streams, only the memory of gates counts.
     public let memory: StackBound<Int64>
-    /// The maximum number of bytes that gates hold on disk.
+    /// The maximum number of bytes that gates store on disk.
     public let disk: StackBound<Int64>
 }
 
-/// A maximum for one call, and the gates that bound it.
+/// A maximum for one call, and the gates that bound this maximum.
 public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// The largest amount.
     public enum Limit: Sendable, Hashable {
@@ -48,7 +48,7 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
         case atMost(Value)
         /// The amount has no bound.
         case unbounded
-        /// The amount depends on a gate that states no facts, or the stack is too long for bounds
+        /// The amount depends on a gate without facts, or the stack is too long for bounds
         /// (`StackBounds.Extent.nothing`).
         case unknown
     }
@@ -57,26 +57,25 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     public let limit: Limit
     /// The places of the gates whose removal would change the limit, outermost first.
     ///
-    /// If the limit is unbounded or unknown, these gates are the cause. The list is empty if no
-    /// gate bounds the amount, and for a stack of more than 100 gates
-    /// (`StackBounds.Extent.limits`).
+    /// If the limit is unbounded or unknown, the gates are the cause. The list is empty if no gate
+    /// bounds the amount, and for a stack of more than 100 gates (`StackBounds.Extent.limits`).
     public let places: [String]
-    /// The framework's limit that affects the amount (`12 sends, redirects apart`), or nil.
+    /// The limit of the framework that bounds the amount (`12 sends, redirects apart`), or nil.
     public let framework: String?
 
-    /// The largest amount; nil if it is unbounded or unknown.
+    /// The largest amount, or nil if the limit is unbounded or unknown.
     public var value: Value? { if case .atMost(let value) = limit { value } else { nil } }
 }
 
 extension StackBounds {
     static let maxAttributed = 100
-    /// The most gates for which the worst case is computed; ``note`` has the same number.
+    /// The maximum number of gates for a computation, which ``note`` repeats as text.
     static let maxComputed = 1000
 
     /// Computes the worst case of a stack, and the gates that affect it.
     ///
     /// For a long stack, only a part is computed (``Extent``). The time for the limits grows with
-    /// the number of gates, and the time for the bounding gates with its square.
+    /// the number of gates, and the time for the bounding gates with the square of this number.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
@@ -135,9 +134,8 @@ extension StackBounds.Extent {
 
 private struct Absence {
     private let parts: [WorstCase.Part]
-    /// The worst case without each one of the gates, outermost first.
     private let single: [(number: Int, worst: WorstCase)]
-    // The worst cases without the innermost gate, without the two innermost, and so on.
+    // The worst cases without the innermost gate, without the two innermost gates, and so on.
     private var growing: [(number: Int, worst: WorstCase)]?
 
     init(_ parts: [WorstCase.Part]) {
@@ -149,9 +147,9 @@ private struct Absence {
     mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
         let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
         if !bounding.isEmpty || amount == read(.transport) { return bounding }
-        // If two gates set the same limit, the removal of one gate changes nothing. So the gates
-        // are left out one after another, from the innermost. The last gate whose removal changes
-        // the amount is the bound.
+        // If two gates set the same limit, the removal of one gate changes nothing. The gates are
+        // therefore removed one after another, starting with the innermost gate. The last gate
+        // whose removal changes the amount is the bound.
         var (before, last) = (amount, Int?.none)
         for (number, worst) in withoutMore() {
             let after = read(worst)

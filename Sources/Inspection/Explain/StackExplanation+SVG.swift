@@ -6,7 +6,7 @@ import TurnpikeSupport
 extension StackExplanation {
     /// The explanation as one SVG file without other resources, in light or dark colors.
     ///
-    /// Lines at the left lead from each gate that sends again to the transport.
+    /// Lines on the left connect each gate that sends again with the transport.
     public var svg: String {
         var picture = StackPicture()
         picture.title("\(method) \(url)")
@@ -42,7 +42,7 @@ private struct StackPicture {
     private static let line = 19
 
     private var left: Int { 24 + lanes * Self.laneWidth }
-    // The innermost card has space for its text beside all lanes.
+    // The innermost card must have space for text beside all lines.
     private var width: Int { max(880, left + depth * Self.indent + 520) }
 
     mutating func title(_ text: String) {
@@ -163,7 +163,7 @@ private struct StackPicture {
         return "<text class=\"\(style)\" x=\"\(x)\" y=\"\(y)\"\(anchor)>\(escaped(text))</text>"
     }
 
-    // Breaks between words. Words that are longer than a line are broken too.
+    // Breaks the text between words. A word that is longer than a line is broken too.
     private static func wrapped(_ text: String, _ columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -185,7 +185,7 @@ private struct StackPicture {
         return lines
     }
 
-    // Each character that XML does not allow is replaced.
+    // Replaces each character that XML does not allow.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -204,9 +204,9 @@ private struct StackPicture {
 }
 
 extension StackExplanation {
-    /// The explanation as a flowchart in Mermaid, for Markdown that shows such charts.
+    /// The explanation as a Mermaid flowchart, for Markdown with support for Mermaid.
     ///
-    /// An edge back to a gate means that the gate repeats the part inside of it.
+    /// An edge back to a gate means that the gate repeats the inner gates.
     public var mermaid: String {
         var chart = MermaidChart()
         chart.node("call", "\(method) \(url)", shape: ("([", "])"))
@@ -251,7 +251,7 @@ private struct MermaidChart {
         }
     }
 
-    // A quote would end the text of a node. A tag or an entity would take effect.
+    // A quote would end the text of a node. A tag or an entity would not be shown as text.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -267,7 +267,7 @@ private struct MermaidChart {
 }
 
 extension GateExplanation {
-    /// How often the gate repeats the inner part, such as `3 attempts`; nil if it does not.
+    /// How often the gate repeats the inner gates, such as `3 attempts`, or nil.
     var repeats: String? {
         var labels: [String] = []
         for effect in effects {

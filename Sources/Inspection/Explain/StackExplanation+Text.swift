@@ -43,7 +43,6 @@ extension GateExplanation {
         }
     }
 
-    /// Further texts about the gate, besides ``statement``.
     var details: [String] {
         var details: [String] = []
         if runs != .perCall { details.append(runs.rawValue) }
@@ -106,7 +105,7 @@ extension StackBound {
 }
 
 extension StackBounds {
-    /// The parts that are not computed for a stack of this length; nil if all are computed.
+    /// The parts that are not computed for a stack of this length, or nil.
     var note: String? {
         switch extent {
         case .full: nil
@@ -138,8 +137,9 @@ extension StackExplanation {
 extension StackExplanation {
     /// The explanation as JSON.
     ///
-    /// Durations are in seconds, sizes in bytes. A limit is a number, `"unbounded"` or `"unknown"`.
-    /// For a long stack, a note in `worst` says what is not computed (`StackBounds.Extent`).
+    /// Durations are in seconds, and sizes are in bytes. A limit is a number, `"unbounded"` or
+    /// `"unknown"`. For a long stack, a note in `worst` names the parts that are not computed
+    /// (`StackBounds.Extent`).
     public var json: JSONValue {
         var members: [(String, JSONValue)] = [
             ("method", .string(method)), ("url", .string(url)), ("transport", .string(transport)),

@@ -10,18 +10,18 @@ public import TurnpikeCore
 /// #expect(explanation.worst.time.value == .seconds(30))
 /// ```
 ///
-/// The description is text for a terminal. Other forms are ``json``, ``mermaid`` and ``svg``.
-/// Secrets are redacted in all forms, as in logs.
+/// The description is text for a terminal. Other forms are ``json``, ``mermaid`` and ``svg``. All
+/// forms are free of secrets, as in logs.
 public struct StackExplanation: Sendable {
     /// The method of the request.
     public let method: String
-    /// The URL of the request, with secrets redacted.
+    /// The URL of the request without secrets.
     public let url: String
     /// The name of the transport.
     public var transport: String
-    /// Why the call fails before it reaches a gate; nil if it reaches the gates.
+    /// The reason why the call fails before the first gate, or nil if the call reaches the gates.
     public let fault: String?
-    /// The gates, outermost first, including those that the request's options add.
+    /// The gates, outermost first, including the gates that the request's options add.
     public let gates: [GateExplanation]
     /// The worst case of the call.
     public let worst: StackBounds
@@ -36,11 +36,11 @@ public struct StackExplanation: Sendable {
 public struct GateExplanation: Sendable {
     /// Whether a gate applies to the request.
     public enum Status: Sendable, Hashable {
-        /// The gate's facts are known.
+        /// The gate applies, and the facts of the gate are known.
         case applies
-        /// The gate passes the request on unchanged; the text completes "because".
+        /// The gate does not change the request; the text completes "because".
         case passedOver(String)
-        /// The gate's group does not apply to the request; the text completes "because".
+        /// The group of the gate does not apply to the request; the text completes "because".
         case skipped(String)
         /// The gate states no facts.
         case unknown
@@ -50,20 +50,20 @@ public struct GateExplanation: Sendable {
     public let place: String
     /// The name of the gate.
     public let name: String
-    /// How often the call passes the gate.
+    /// How often the call passes through the gate.
     public let runs: GateRuns
     /// Whether the gate has an effect on the request.
     public let status: Status
-    /// Whether the status may change because an outer gate changes the request; a redirect, for
-    /// example, may turn a POST into a GET.
+    /// Whether the status may change because an outer gate changes the request; for example, a
+    /// redirect may change a POST into a GET.
     public let mayChange: Bool
-    /// The gate's effects, as the end of a sentence after its name; nil if it states no facts.
+    /// What the gate does, as the end of a sentence after the gate's name, or nil without facts.
     public let summary: String?
-    /// The gate's effects as values; empty if the gate states no facts.
+    /// The effects of the gate, or an empty list without facts.
     public let effects: [GateEffect]
-    /// The header fields that the gate sets, with secrets redacted.
+    /// The header fields that the gate sets, without secrets.
     ///
-    /// If a value is known only during a call, the value here is empty.
+    /// A value that is known only during a call is empty here.
     public let fields: [(name: String, value: String)]
     /// The gates of a group, outermost first.
     public let gates: [GateExplanation]
@@ -78,9 +78,9 @@ public struct GateExplanation: Sendable {
     }
 }
 
-/// How often a call passes a gate.
+/// How often a call passes through a gate.
 public enum GateRuns: String, Sendable, Hashable, CaseIterable {
-    /// Once.
+    /// Once for the call.
     case perCall = "once per call"
     /// Once for each redirect, and for the last response.
     case perHop = "for each hop"
@@ -88,8 +88,8 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttempt = "for each attempt"
     /// Once for each attempt of each hop.
     case perAttemptOfHop = "for each attempt of each hop"
-    /// Once, and once more for each replay; an outer gate may send again within one attempt, for
-    /// example with new credentials after a 401.
+    /// Once, and once more for each replay within an attempt, for example with new credentials
+    /// after a 401.
     case perCallAndReplay = "once per call, and for each replay"
     /// Once for each hop, and again for each replay.
     case perHopAndReplay = "for each hop, and for each replay"
@@ -97,7 +97,7 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttemptAndReplay = "for each attempt, and for each replay"
     /// Once for each attempt of each hop, and again for each replay.
     case perAttemptOfHopAndReplay = "for each attempt of each hop, and for each replay"
-    /// An outer gate does not state whether it sends again.
+    /// Unknown, because an outer gate does not state whether it sends again.
     case unknown = "unknown how often"
 }
 
@@ -106,10 +106,11 @@ extension Stack {
     ///
     /// No gate runs, and nothing is sent: the explanation uses only the facts of the gates
     /// (``/TurnpikeCore/Gate/facts(for:)``). Effects that a gate does not state are unknown. Gates
-    /// that the request's own options add are included. The conditions of groups are evaluated with
-    /// this request. If an outer gate may change the request, the worst case covers both requests.
+    /// that the options of the request add are included. The conditions of groups are evaluated
+    /// with this request. If an outer gate may change the request, the worst case covers both
+    /// requests.
     /// - Parameters:
-    ///   - request: The request, as the caller makes it.
+    ///   - request: The request of the caller.
     ///   - transport: The transport at the end of the stack.
     /// - Returns: The explanation.
     public func explain(_ request: Request, on transport: any Transport) -> StackExplanation {
@@ -131,7 +132,6 @@ extension Stack {
         String(describing: type(of: transport))
     }
 
-    // Why the framework refuses to send the request; nil if it does not.
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),

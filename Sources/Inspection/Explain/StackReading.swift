@@ -3,7 +3,7 @@
 import TurnpikeCore
 
 struct StackReading {
-    // How much outer gates may have changed the request before it reaches the next gate.
+    // The extent to which outer gates may have changed the request before the next gate.
     private enum Change: Comparable {
         case none
         case fields
@@ -23,12 +23,11 @@ struct StackReading {
     private var isUnknown = false
     private var isDecidedByRetry = false
     private var seen: HTTPHeaders = [:]
-    // The request with the fields that the gates so far have set.
     private var reached: Request?
     private(set) var places: [String] = []
 
-    /// Whether a request may be sent once more after its reused connection has ended, because the
-    /// request may be repeatable and no retry decides.
+    /// Whether a request may be sent again after the end of its reused connection, because the
+    /// request may be repeatable and no retry gate decides.
     var mayResend: Bool {
         !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
     }
@@ -78,7 +77,7 @@ struct StackReading {
                 skipped ?? facts?.passedOver.map { Skip(reason: $0, mayChange: mayChange) }
             let parts: [WorstCase.Part]
             (inner, parts) = read(group.gates, request, at: place + ".", skipped: reason)
-            // Without facts, it is unknown whether the group applies.
+            // A group without facts may apply or not.
             let isCertain =
                 facts.map { !$0.appliesByLot && ($0.isUnconditional || isPassed && !mayChange) }
                 ?? false
@@ -90,7 +89,7 @@ struct StackReading {
                 isOut
                 ? nil : .gate(number: number, variants: variants(gate, facts, request))
             if !isOut { note(gate, facts, isActive: facts?.passedOver == nil || mayChange) }
-            // A gate that some requests skip does not decide about their repetition.
+            // A gate that some requests skip does not decide about the repetition of all requests.
             if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(
@@ -102,7 +101,7 @@ struct StackReading {
 
     private func prefixed(_ place: String) -> Bool { place.contains(".") }
 
-    // Requests that a redirect or an adapter has changed count too.
+    // This includes requests that a redirect or an adapter has changed.
     private mutating func noteRetry(_ gate: any Gate, _ request: Request) {
         guard let retrier = gate as? any RequestRetrier else { return }
         let request = reaching(request)
@@ -128,8 +127,8 @@ struct StackReading {
         return facts.effects != bare.effects || facts.passedOver != bare.passedOver
     }
 
-    // The ways in which the gate may act on the requests that reach it. A redirect or an adapter
-    // may have turned the request into a GET. More gates repeat a GET than any other request.
+    // Returns the ways in which the gate may act on its requests. A redirect or an adapter may have
+    // changed the request into a GET. More gates repeat a GET than any other request.
     private func variants(
         _ gate: any Gate, _ facts: GateFacts?, _ request: Request
     ) -> [WorstCase.Variant] {

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// An order of the stack that obeys all rules of order with few changes.
+/// An order of the stack that satisfies all rules of order with few changes.
 struct LintOrder {
     private let gates: [any Gate]
     // The required orders as pairs of positions, for the stack (empty path) and for each group.
@@ -13,14 +13,14 @@ struct LintOrder {
         for edge in edges {
             let (outer, inner) = (edge.outer.path, edge.inner.path)
             let common = zip(outer, inner).prefix { $0 == $1 }.count
-            // No order is defined between a gate and the group around it.
+            // No order is defined between a gate and the group of this gate.
             guard common < outer.count, common < inner.count else { continue }
             demands[Array(outer.prefix(common)), default: []]
                 .insert([outer[common], inner[common]])
         }
     }
 
-    /// The names of the gates in the repaired order; nil if there is no such order.
+    /// The names of the gates in the repaired order, or nil if there is no such order.
     var names: [String]? { names(of: gates, at: []) }
 
     private func names(of gates: [any Gate], at path: [Int]) -> [String]? {
@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm, which always takes the first gate that is allowed next.
+    // Uses Kahn's algorithm, and always takes the first gate that may come next.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -81,7 +81,7 @@ struct LintBreach: Sendable {
     var inner: LintSubject.Entry { edge.inner }
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
-    /// The breaches of edges: one for each gate on the offender's side, or one for each edge.
+    /// Returns one violation for each gate on the offender's side, or one violation for each edge.
     static func all(_ edges: [LintEdge], _ offender: LintEdge.Side?) -> [LintBreach] {
         guard let offender else { return edges.map { LintBreach(edge: $0, others: [$0.inner]) } }
         let other: LintEdge.Side = offender == .outer ? .inner : .outer
@@ -92,10 +92,10 @@ struct LintBreach: Sendable {
         }
     }
 
-    /// The attempts that the retries among the other gates make of one call; nil for any number.
+    /// The number of attempts that the other retry gates make of one call, or nil for any number.
     var attempts: Int? { LintSubject.product(others) { $0.retries?.attempts } }
 
-    /// The requests that the redirects among the other gates make of one call; nil for any number.
+    /// The number of requests that the other redirects make of one call, or nil for any number.
     var requests: Int? { LintSubject.product(others) { Self.count($0.effects) } }
 
     private static func count(_ effects: [GateEffect]) -> Int? {
@@ -106,7 +106,6 @@ struct LintBreach: Sendable {
         return nil
     }
 
-    /// The different names of the other gates: `Retry and Hedge`.
     var names: String {
         var names: [String] = []
         for other in others where !names.contains(other.name) { names.append(other.name) }

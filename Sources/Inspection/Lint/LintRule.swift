@@ -5,29 +5,29 @@ import TurnpikeSupport
 /// A rule of the linter.
 ///
 /// Rules use only the facts that gates state (``/TurnpikeCore/GateFacts``). The article
-/// <doc:OrderOfTheStack> is made from ``all``.
+/// <doc:OrderOfTheStack> is generated from ``all``.
 public struct LintRule: Sendable, Identifiable {
     enum Check: Sendable {
-        /// Gates must be outside of other gates.
+        /// Some gates must be outside of other gates.
         ///
         /// The text describes the harm of another order. Each gate on the offender's side gets one
-        /// finding, with all gates to which its order is wrong. Without a side, each pair of gates
-        /// gets one finding.
+        /// finding, with all gates in the wrong order to this gate. Without an offender's side,
+        /// each pair of gates gets one finding.
         case order(
             offender: LintEdge.Side?, edges: @Sendable (LintSubject) -> [LintEdge],
             story: @Sendable (LintBreach, LintSubject) -> String)
         case state(@Sendable (LintSubject) -> [LintDraft])
     }
 
-    /// The name by which users ignore the rule.
+    /// The name with which users ignore the rule.
     public let id: String
-    /// The severity of a breach of the rule.
+    /// The severity of a violation of the rule.
     public let severity: LintSeverity
     /// The mistake in a few words.
     public let title: String
-    /// The harm and its reason.
+    /// The harm of the mistake, and the reason.
     public let harm: String
-    /// The way to repair a breach.
+    /// The way to correct the mistake.
     public let remedy: String
     /// The source of the rule: a standard, a paper, or the behaviour of a gate.
     public let source: String
@@ -61,7 +61,7 @@ public struct LintRule: Sendable, Identifiable {
         time + sends + repetitions + endpoints + sharing + caching + redirects + requests
         + transports + observation + statements
 
-    /// Why an id cannot be ignored; nil if a rule has this id.
+    /// The reason why an id cannot be ignored, or nil if a rule has this id.
     public static func fault(of id: String) -> String? {
         if all.contains(where: { $0.id == id }) { return nil }
         return "there is no rule \"\(Grammar.escaped(id, upTo: 100))\""
@@ -71,7 +71,6 @@ public struct LintRule: Sendable, Identifiable {
 
 struct LintDraft: Sendable {
     let story: String
-    /// The gates of the finding, outermost first, without repetitions.
     private(set) var gates: [LintSubject.Entry]
 
     init(_ story: String, _ gates: LintSubject.Entry...) {
@@ -112,7 +111,7 @@ struct LintDraft: Sendable {
 }
 
 extension LintRule {
-    /// The article that explains all rules, as Markdown; `turnpike check --rules` prints it.
+    /// The article about all rules in Markdown, which `turnpike check --rules` prints.
     public static var article: String {
         var text = head
         text += "| rule | severity | mistake |\n|---|---|---|\n"

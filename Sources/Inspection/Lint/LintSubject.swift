@@ -4,20 +4,18 @@ import TurnpikeCore
 
 struct LintSubject: Sendable {
     struct Entry: Sendable {
-        /// How many gates a request passes before this gate.
         let index: Int
         let path: [Int]
         let name: String
         let facts: GateFacts?
-        /// Whether the gate may have effects that its facts do not state.
+        /// Whether the gate may have effects that the facts of the gate do not contain.
         let isUnknown: Bool
-        /// The groups around the gate that admit only some requests.
+        /// The groups around the gate that apply only to some requests.
         let conditions: Set<[Int]>
-        /// Whether one of the groups around the gate selects requests by origin.
         let isBoundByOrigin: Bool
         let originsAround: Set<Origin>?
-        /// The gate's facts for a request to the client's base URL; nil if there is no base URL, or
-        /// if no such request passes the gate.
+        /// The gate's facts for a request to the client's base URL; nil without a base URL, or if
+        /// no such request passes through the gate.
         let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }
@@ -27,11 +25,10 @@ struct LintSubject: Sendable {
 
     let entries: [Entry]
     let capabilities: TransportCapabilities
-    /// Whether a server can crash the process through the transport.
     let canEndProcess: Bool
     let base: Origin?
 
-    /// A rule compares each pair of gates, so stacks with more gates are not checked.
+    /// Stacks with more gates are not checked, because a rule compares each pair of gates.
     static let maxGates = 100
 
     init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
@@ -108,19 +105,19 @@ struct LintSubject: Sendable {
                 || second.conditions.isSubset(of: first.conditions))
     }
 
-    /// The rule that each gate of one list is outside of each gate of the other list.
+    /// The requirement that each gate of one list is outside of each gate of the other list.
     func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
         outer.flatMap { outer in
             inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
         }
     }
 
-    /// The rule that gates of one kind are outside of gates of the other kind.
+    /// The requirement that gates of one kind are outside of gates of the other kind.
     func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The rule that each gate has an inner gate of a kind, or else that all of them move inside.
+    /// The requirement that each gate has an inner gate of a kind (otherwise, all of them move).
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)
@@ -139,7 +136,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The largest product of a factor over the gates that one request passes; nil if too large.
+    /// The largest product of a factor over the gates of one request, or nil if too large.
     static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
         var most = 0
         for passed in passed(entries) {
@@ -169,26 +166,25 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// Why the gate may delay requests, not counting a substitute; nil if it may not.
+    /// The reason why the gate may delay requests, or nil; a substitute does not count.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
         return nil
     }
 
-    /// The origins to which the gate's secrets are restricted.
+    /// The origins that may get the secrets of the gate.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // A credential that the gate itself restricts goes to one origin, which only the client
-        // knows.
+        // If the gate lists no origins but restricts a credential, only the client knows the one
+        // origin.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
         }
         return isUnbound ? originsAround ?? [] : []
     }
 
-    /// The secret fields that the gate sets: their names, whether they go only to certain origins,
-    /// and whether they differ between calls.
+    /// The names of secret fields, whether only certain origins get them, and whether calls differ.
     var secrets: [(names: [HTTPHeaders.Name], isBound: Bool, variesByCall: Bool)] {
         effects.compactMap {
             guard case .setsFields(let names, .secret(let isBound, let varies)) = $0 else {

@@ -5,10 +5,10 @@ public import TurnpikeCore
 extension Stack {
     /// Finds mistakes in the order of the gates, and gates that are missing.
     ///
-    /// Nothing is sent and no gate runs. The check uses only the facts that gates state
-    /// (``/TurnpikeCore/GateFacts``). Gates without facts, and gates beyond the first 100, are not
-    /// judged. A rule has at most 20 findings. Each finding names a gate in the wrong place, and
-    /// the gates to which its order is wrong.
+    /// Nothing is sent, and no gate runs. The check uses only the facts that gates state
+    /// (``/TurnpikeCore/GateFacts``). The check ignores gates without facts, and gates after the
+    /// first 100. A rule has at most 20 findings. Each finding names a gate in the wrong place, and
+    /// the gates in the wrong order to this gate.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
@@ -25,7 +25,7 @@ extension Stack {
     ///   - baseURL: The base URL of the client. Without a base URL, the origins of secrets are not
     ///     checked.
     ///   - ignored: The ids of rules that do not apply to this stack. State the reason in a
-    ///     comment. An unknown id is itself a finding, `unknown-rule`.
+    ///     comment. An unknown id causes the finding `unknown-rule`.
     /// - Returns: The findings, the most severe first. Findings of equal severity have the order of
     ///   ``LintRule/all``.
     public func lint(
@@ -79,7 +79,7 @@ extension LintRule {
 
 /// A mistake that the linter has found in a stack.
 public struct LintFinding: Sendable, Hashable {
-    /// The id by which users ignore the rule, such as `deadline-inside-retry`.
+    /// The id with which users ignore the rule, such as `deadline-inside-retry`.
     public let rule: String
     /// The severity of the mistake.
     public let severity: LintSeverity
@@ -87,17 +87,17 @@ public struct LintFinding: Sendable, Hashable {
     public let story: String
     /// The gates of the mistake, outermost first; empty if a gate is missing.
     public let gates: [LintPlace]
-    /// The way to repair the mistake.
+    /// The way to correct the mistake.
     public let remedy: String
-    /// The names of the gates in an order that repairs the mistake; nil if no order does.
+    /// The names of the gates in an order without the mistake, or nil if there is no such order.
     ///
-    /// A group shows its inner gates: `Group(Retry, Log)`. This order also obeys all other rules of
-    /// order.
+    /// A group shows its inner gates: `Group(Retry, Log)`. This order also satisfies all other
+    /// rules of order.
     public let mendedOrder: [String]?
 }
 
 extension LintFinding: CustomStringConvertible {
-    /// Two lines: first the severity, rule, gates and story, then the remedy.
+    /// Two lines: the first has the severity, rule, gates and story, and the second has the remedy.
     public var description: String {
         let places = gates.isEmpty ? "" : " (\(gates.map(\.description).joined(separator: ", ")))"
         let order = mendedOrder.map { ": " + $0.joined(separator: ", ") } ?? ""
@@ -107,9 +107,9 @@ extension LintFinding: CustomStringConvertible {
 
 /// The place of a gate in a stack.
 public struct LintPlace: Sendable, Hashable {
-    /// The position in the stack, and in each group inside, all counted from 0: `[2]`, `[1, 0]`.
+    /// The position in the stack and in each group, counted from 0: `[2]`, `[1, 0]`.
     public let path: [Int]
-    /// The gate's name.
+    /// The name of the gate.
     public let name: String
 }
 
@@ -122,9 +122,9 @@ extension LintPlace: CustomStringConvertible {
 
 /// The severity of a finding of the linter.
 public enum LintSeverity: String, Sendable, CaseIterable {
-    /// Calls fail, are repeated, leak secrets, or outlast their bounds.
+    /// Calls fail, are repeated, leak secrets, or exceed their bounds.
     case error
-    /// The stack does not behave as its reader expects.
+    /// The stack does not behave as a user of the stack expects.
     case warning
     /// The finding may be a mistake, or may be intended.
     case hint

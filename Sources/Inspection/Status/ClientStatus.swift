@@ -3,20 +3,20 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The present state of a client, which shows why calls fail or wait now.
+/// The present state of a client, which shows why calls fail or wait.
 ///
-/// Gates and transports state their own figures (``/TurnpikeCore/Gate/liveFigures(at:)``). Secrets
-/// are hidden as in traces. ``StatusSocket`` sends this state to `turnpike status`.
+/// Gates and transports state their own figures (``/TurnpikeCore/Gate/liveFigures(at:)``). The
+/// state contains no secrets, as in traces. ``StatusSocket`` sends this state to `turnpike status`.
 public struct ClientStatus: Sendable, Hashable, Codable {
-    /// The client itself, a gate, or the transport.
+    /// The client, a gate, or the transport.
     public struct Part: Sendable, Hashable, Codable {
         /// The place of a gate, such as `3` or `3.1`; empty for the client and the transport.
         public let place: String
         /// The name.
         public let name: String
-        /// The configuration in words; empty if it is not known.
+        /// The configuration in words, or an empty text if unknown.
         public let summary: String
-        /// The figures of the part: trouble first, then by name, at most 40 figures.
+        /// The figures, at most 40, in the order of their names; figures with trouble come first.
         public let figures: [LiveFigure]
 
         init(_ place: String, _ name: String, _ summary: String?, _ figures: [LiveFigure]) {
@@ -36,12 +36,12 @@ public struct ClientStatus: Sendable, Hashable, Codable {
         }
     }
 
-    /// The time by the client's clock.
+    /// The time on the clock of the client.
     public let date: Date
-    /// The client, its gates outermost first, and its transport.
+    /// The client, the gates (outermost first), and the transport.
     public let parts: [Part]
 
-    /// Reads the state of a client, without a request and without delaying a call.
+    /// Reads the state of a client, without a request and without a delay of any call.
     public init(of client: Client) {
         let (now, calls, transport) = (client.timeSource.now, client.runningCalls, client.transport)
         let fault = client.fault.map { LiveFigure("fault", $0.message, isTrouble: true) }
@@ -69,7 +69,7 @@ public struct ClientStatus: Sendable, Hashable, Codable {
         }
     }
 
-    /// Why calls may fail or wait now, with the names of the parts.
+    /// The reasons why calls may fail or wait now, with the names of the parts.
     public var troubles: [String] {
         parts.flatMap { part in
             part.figures.filter(\.isTrouble).map { "\(part.name): \($0.name): \($0.value)" }
@@ -80,7 +80,7 @@ public struct ClientStatus: Sendable, Hashable, Codable {
 }
 
 extension ClientStatus: CustomStringConvertible {
-    /// Text for a terminal, without control characters: first the troubles, then the parts.
+    /// Text for a terminal, without control characters, with the troubles before the parts.
     public var description: String {
         let (places, names) = (parts.map(\.place.count), parts.map { min($0.name.count, 24) })
         let (place, name) = (places.max() ?? 0, names.max() ?? 0)
@@ -98,9 +98,9 @@ extension ClientStatus: CustomStringConvertible {
 }
 
 extension [ClientStatus] {
-    /// Returns the states as one HTML page in the look of the traces.
+    /// Returns the states as one HTML page in the style of the traces.
     ///
-    /// The page runs no script and loads nothing. Texts from others are text, never markup.
+    /// The page runs no script and loads nothing. Texts from a peer are never markup.
     /// - Parameter title: The title of the page.
     /// - Returns: The text of the file.
     public func html(title: String = "Status") -> String {

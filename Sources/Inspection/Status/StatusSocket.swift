@@ -12,12 +12,12 @@ public import TurnpikeSupport
 /// defer { socket.close() }
 /// ```
 ///
-/// The socket has mode 0600, so only the user of the process and the superuser can connect. A peer
-/// gets the state of each client as JSON. The socket reads nothing from a peer, so a peer cannot
-/// change anything. Peers are served one after another. A peer that reads nothing for a second is
-/// disconnected.
+/// Only the user of the process and the superuser can connect, because the socket has mode 0600. A
+/// peer gets the state of each client as JSON. A peer cannot change anything, because the socket
+/// reads nothing from a peer. The socket serves peers one after another. The socket disconnects a
+/// peer that reads nothing for a second.
 public final class StatusSocket: Sendable {
-    // SAFETY: the property is not changed, and any thread may call `cancel`.
+    // SAFETY: the property never changes, and any thread may call `cancel`.
     private nonisolated(unsafe) let source: any DispatchSourceRead
     private let folder: Folder
     private let name: String
@@ -26,11 +26,12 @@ public final class StatusSocket: Sendable {
 
     /// Opens the socket.
     ///
-    /// If an ended process of the same user has left a socket behind, this replaces it.
+    /// If an ended process of the same user has left a socket at the path, the new socket replaces
+    /// it.
     /// - Parameters:
     ///   - path: The path of the socket, at most 103 bytes. Other users must not be able to write
     ///     to its folder, unless the folder is sticky, as `/tmp` is.
-    ///   - clients: The clients to show. The socket retains the clients until it is closed.
+    ///   - clients: The clients to show. The socket retains the clients until the socket is closed.
     /// - Throws: A fault of the file system, also if a process serves the path, or if the path is
     ///   not a socket of this user.
     public convenience init(at path: String, of clients: Client...) throws {
@@ -54,7 +55,7 @@ public final class StatusSocket: Sendable {
             try folder.remove(name)
             isBound = unsafe server.call(bind)
         }
-        // Nobody can connect before the socket listens, so the mode is set first.
+        // The mode is set before `listen`, because no peer may connect before the mode is set.
         guard isBound, unsafe chmod(path, 0o600) == 0, listen(server.descriptor, 8) == 0,
             let status = try folder.status(of: name)
         else { throw FileFault("open the socket \(path)") }
@@ -64,7 +65,7 @@ public final class StatusSocket: Sendable {
         source.setEventHandler {
             server.serve(patience) { (try? clients.map { ClientStatus(of: $0) }.json()) ?? Data() }
         }
-        // The server keeps its descriptor until the source is cancelled.
+        // The server must not release the descriptor before the source is cancelled.
         source.setCancelHandler { withExtendedLifetime(server) {} }
         source.resume()
         unsafe self.source = source
@@ -74,7 +75,8 @@ public final class StatusSocket: Sendable {
 
     /// Removes the socket, and serves no further peers.
     public func close() {
-        // The path, and even the inode, may already belong to a later socket.
+        // Without this check, a second call could remove a later socket with the same path, and
+        // even the same inode.
         if isClosed.exchange(true, ordering: .relaxed) { return }
         unsafe source.cancel()
         // Another process may have replaced the socket.
@@ -87,10 +89,11 @@ public final class StatusSocket: Sendable {
 extension [ClientStatus] {
     /// Reads the states that a ``StatusSocket`` serves.
     ///
-    /// Blocks the thread.
+    /// The initializer blocks the thread.
     /// - Parameter path: The path of the socket.
     /// - Throws: A fault of the file system, also if the server sends nothing for five seconds or
-    ///   more than 16 MiB. A `DecodingError` if the content is not the JSON of states.
+    ///   more than 16 MiB. If the content is not the JSON of states, the error is a
+    ///   `DecodingError`.
     public init(socket path: String) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
@@ -106,7 +109,7 @@ extension [ClientStatus] {
     }
 }
 
-/// A socket for a path, which waits for at most 5 seconds and owns its descriptor.
+/// A socket for a path, which waits for at most 5 seconds and closes its descriptor.
 final class UnixSocket: Sendable {
     let descriptor: CInt
     private let path: String
@@ -142,17 +145,18 @@ final class UnixSocket: Sendable {
 
     func serve(_ patience: timeval, _ content: () -> Data) {
         let peer = accept(descriptor, nil, nil)
-        // Without a free descriptor, the peer would at once be accepted again.
+        // If no descriptor is free, `accept` would immediately report the same peer again.
         if peer < 0 {
             usleep(100_000)
             return
         }
         defer { close(peer) }
-        // A child process would inherit the connection, and the peer would not see its end.
+        // A child process must not inherit the connection, because the peer would not notice the
+        // end.
         _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
         Self.set(SO_SNDTIMEO, of: peer, to: patience)
         var rest = content()[...]
-        // The loop is bounded, so that a peer that reads very slowly is disconnected too.
+        // The loop is bounded, because the server must disconnect a peer that reads very slowly.
         for _ in 0..<64 where !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in
                 unsafe send(peer, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))

@@ -12,10 +12,10 @@ extension Call {
     /// let user = try await call.decode(User.self)
     /// ```
     ///
-    /// Every method that sends the call works, and a failed call also has a trace. Later copies of
-    /// the call share the trace.
+    /// All methods that send the call record the trace, and a failed call also has a trace. Later
+    /// copies of the call share the trace.
     /// - Parameter redaction: The rules for hiding secrets in the trace.
-    /// - Returns: A call that is recorded each time it is sent.
+    /// - Returns: A call that records each send.
     public func traced(redaction: Redaction = .standard) -> Call {
         var copy = self
         copy.readers.removeAll { $0 is CallRecording }
@@ -27,8 +27,8 @@ extension Call {
     /// yet.
     ///
     /// If the call is sent several times, for example by a download that resumes, this is the trace
-    /// of the last send. The trace includes a body that is read later. Read the property again when
-    /// the body has ended (``Trace/isComplete``).
+    /// of the last send. The trace includes a body that the caller reads later. Read the property
+    /// again after the end of the body (``Trace/isComplete``).
     public var trace: Trace? {
         for case let recording as CallRecording in readers { return recording.last?.trace }
         return nil

@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// The times and sizes of the reads of a body, in a bounded number of buckets.
 ///
-/// Each new chunk has its own bucket. If there are too many buckets of one size, the two oldest of
-/// them are merged. So old buckets cover more time, and a long body keeps its shape.
+/// Each new chunk gets a separate bucket. If there are too many buckets of one size, the two oldest
+/// buckets of this size are merged. Old buckets therefore cover more time than new buckets.
 struct ChunkBuckets {
     struct Bucket {
         let start: MonotonicInstant
@@ -24,7 +24,7 @@ struct ChunkBuckets {
     }
 
     static let limit = 32
-    // The maximum number of buckets of one size; if there are more, the two oldest are merged.
+    // The maximum number of buckets of one size.
     private static let perLevel = 4
 
     private(set) var buckets: [Bucket] = []

@@ -5,17 +5,17 @@ import TurnpikeSupport
 
 /// The data of a recorder about a call, before secrets are hidden.
 ///
-/// The size is bounded: beyond ``maxSpans``, new spans are only counted.
+/// The size is bounded: after ``maxSpans`` spans, new spans are only counted.
 struct RecordedTrace {
     static let maxSpans = 160
     static let maxExchanges = 48
 
     static let maxHeadBytes = 16_384
 
-    /// Returns the buckets; the oldest are merged until there are at most `limit` buckets.
+    /// Returns at most `limit` buckets, of which the oldest may be merged.
     enum Kind {
         case call(Request)
-        /// A request passes a gate; the name of the gate is read only when a trace is made.
+        /// A gate handles a request; the name of the gate is read only when a trace is made.
         case gate(GatePass)
         case attempt(Int)
         case wait(String)
@@ -51,7 +51,6 @@ struct RecordedTrace {
     }
 
     struct Span {
-        /// The number of the part of the call (``/TurnpikeCore/Context/part``).
         let part: Int
         let parent: Int
         let kind: Kind
@@ -60,7 +59,6 @@ struct RecordedTrace {
         var outcome: Outcome?
         /// Whether no further span may begin inside this span.
         var isSealed = false
-        /// The description that the gate gives of its work on the request.
         var detail: String?
     }
 
@@ -120,7 +118,8 @@ struct RecordedTrace {
     }
 
     private func span(of part: Int) -> Int? {
-        // Parts are numbered as they begin, but parallel parts may arrive in another order.
+        // Parts are numbered when they begin, but events of parallel parts may arrive in another
+        // order.
         let place = min(part, spans.count - 1)
         if spans[place].part == part { return place }
         return spans.lastIndex { $0.part == part }
@@ -161,9 +160,9 @@ struct RecordedTrace {
         spans[span].detail = detail
     }
 
-    /// Records the end of a span, if it has not ended.
+    /// Records the end of a span, if the span has not ended.
     ///
-    /// The inner parts of a wait end with it, because work that outlasts it is for other calls.
+    /// The inner parts of a wait end with the wait, because later work is for other calls.
     mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now
@@ -203,7 +202,6 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // The end of a span that is still running when its call ends.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {

@@ -4,14 +4,14 @@ public import TurnpikeCore
 public import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the exchanges of the traces as a HAR 1.2 file, which opens in the developer tools of
-    /// browsers (W3C, HTTP Archive format).
+    /// Returns the exchanges of the traces as a HAR 1.2 file, which the developer tools of browsers
+    /// can open (W3C, HTTP Archive format).
     ///
-    /// Each exchange, and so each attempt and each hop, is an entry. Each call is a page. An entry
-    /// without a response has the status 0, and the reason in `_error`, as in files of browsers.
-    /// `timings` are in milliseconds; -1 means that a phase does not apply or is unknown. The
-    /// timings add up to `time`, without `ssl`, which is a part of `connect`. Time outside of all
-    /// known phases counts as `wait`.
+    /// Each exchange is an entry; each attempt and each hop has at least one entry. Each call is a
+    /// page. An entry without a response has the status 0, and the reason in `_error`, as in files
+    /// of browsers. `timings` are in milliseconds; -1 means that a phase does not apply or is
+    /// unknown. The sum of the timings is `time`, without `ssl`, which is a part of `connect`. Time
+    /// outside all known phases counts as `wait`.
     /// - Returns: The object, for ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
     public func har() -> JSONValue {
         var log = HARFormat.log
@@ -21,7 +21,7 @@ extension [Trace] {
                 span.exchange.map { trace.entry(of: span, $0) }
             }
         }
-        // The entries of all calls are in the order in which they began (HAR 1.2, entries).
+        // HAR 1.2 requires the entries of all calls in the order of their starts.
         let sorted = entries.sorted { $0.start < $1.start }
         log["entries"] = .array(sorted.map { .object($0.json) })
         return ["log": .object(log)]
@@ -95,7 +95,6 @@ extension Trace {
         let phases = TracePhases(of: span, in: children(of: span))
         let ssl = phases[.tls]
         let connect = phases[.connect].map { $0 + (ssl ?? .zero) } ?? ssl
-        // The time of the exchange that belongs to no phase.
         let rest = max((span.duration ?? phases.sum) - phases.sum, .zero)
         // In HAR 1.2, send, wait and receive are required and not negative.
         let parts: [(String, Duration?)] = [
@@ -121,7 +120,7 @@ extension Trace {
 
 /// Writes the objects of HAR 1.2 files that recordings and traces have in common.
 ///
-/// The methods redact nothing, so their input must already be redacted.
+/// The input must contain no secrets, because the methods hide none.
 public enum HARFormat {
     /// The members of `log`, except the entries.
     public static var log: JSONObject {
@@ -147,10 +146,10 @@ public enum HARFormat {
     /// Returns the object of a request.
     /// - Parameters:
     ///   - method: The method.
-    ///   - url: The URL. The fragment is left out.
+    ///   - url: The URL, whose fragment is left out.
     ///   - version: The HTTP version, such as `1.1`, if known.
     ///   - headers: The header fields.
-    ///   - posted: The object `postData`; nil without content.
+    ///   - posted: The object `postData`, or nil without content.
     ///   - bodySize: The size of the content in bytes, if known.
     /// - Returns: The object.
     public static func request(
@@ -175,12 +174,13 @@ public enum HARFormat {
 
     /// Returns the object of a response.
     /// - Parameters:
-    ///   - status: The status; nil without a response, which becomes 0.
+    ///   - status: The status, or nil without a response; nil becomes 0.
     ///   - version: The HTTP version, such as `1.1`, if known.
     ///   - headers: The header fields.
-    ///   - content: The members of `content` besides `mimeType`. The member `size` is required.
+    ///   - content: The members of `content` except `mimeType`. The member `size` is required.
     ///   - bodySize: The size in bytes of the content as sent, if known.
-    ///   - now: The time at which the response was received. Cookies that expire need this time.
+    ///   - now: The time when the response was received, from which the expiry of cookies is
+    ///     computed.
     /// - Returns: The object.
     public static func response(
         _ status: HTTPStatus?, version: String?, headers: HTTPHeaders, content: JSONObject,

@@ -29,7 +29,7 @@ extension Trace {
     /// | `exchange` | of an exchange: `method`, `url`, `requestHeaders`, `requestBodyBytes`, `status`, `responseHeaders`, `protocolVersion`, `peerAddress`, `isConnectionReused`, `bytesSent`, `bytesReceived`, `encodedBodyBytes` and `chunks` with `start`, `end`, `bytes` and `count` |
     ///
     /// Header fields are a list of `[name, value]`, in order. Members with unknown values are left
-    /// out. The JSON contains no secrets, because a trace is redacted before it is stored.
+    /// out. The JSON contains no secrets, because secrets are removed before a trace is stored.
     /// - Returns: The object.
     public func json() -> JSONValue {
         let tree = TraceTree(self)

@@ -10,11 +10,12 @@ extension [Trace] {
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
     /// HTTP. All other spans are `INTERNAL`. If the requests of a call have a `traceparent`, the
-    /// trace continues that trace. An exchange then gets the identifier in this field, so that the
-    /// servers' spans are inside it (W3C Trace Context). Without a `traceparent`, the identifiers
-    /// are derived from the call's identifier, so that each export has the same identifiers.
+    /// spans belong to the trace in this field. In this case, an exchange gets the identifier in
+    /// the field, and the spans of servers are inside the exchange (W3C Trace Context). Without a
+    /// `traceparent`, the identifiers are derived from the identifier of the call, and are
+    /// therefore equal in each export.
     ///
-    /// A span that is still running ends at the last known time of its call, and has the attribute
+    /// A span that is still running ends at the last known time of the call, and has the attribute
     /// `turnpike.under_way`.
     /// - Parameter service: The name of the program, for the resource attribute `service.name`.
     /// - Returns: The object. For the collector's file receiver, write the text as one line.
@@ -76,7 +77,8 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // The field was set before the attempts, so the call itself is a child.
+                // The call is a child of the span in the field, because the field was set before
+                // the attempts.
                 outer = identifier
             }
         }
@@ -98,13 +100,13 @@ private struct TraceExport {
         object["traceState"] = state.map(JSONValue.string)
         // Span names must have few different values, and paths have too many.
         object["name"] = .string(span.exchange?.method.rawValue ?? callName(span))
-        // SPAN_KIND_CLIENT or SPAN_KIND_INTERNAL
+        // The values are SPAN_KIND_CLIENT and SPAN_KIND_INTERNAL.
         object["kind"] = span.exchange == nil ? 1 : 3
         object["startTimeUnixNano"] = nanoseconds(span.start)
         object["endTimeUnixNano"] = nanoseconds(until)
         object["attributes"] = .array(attributes(of: span))
         if case .failed(_, let description)? = span.outcome {
-            // STATUS_CODE_ERROR
+            // The value is STATUS_CODE_ERROR.
             object["status"] = ["code": 2, "message": .string(description)]
         } else if span.isBad {
             object["status"] = ["code": 2]
@@ -135,6 +137,7 @@ private struct TraceExport {
         return list
     }
 
+    // The attributes follow
     // https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client
     private func attributes(of exchange: TraceExchange, _ span: TraceSpan) -> [JSONValue] {
         var list = [
@@ -170,7 +173,7 @@ private struct TraceExport {
     private func nanoseconds(_ offset: Duration) -> JSONValue {
         // For a date of this century, a `Double` is exact to a quarter of a microsecond.
         let micros = max((trace.date.timeIntervalSince1970 * 1e6).rounded(), 0)
-        // Nil if the date is not a number.
+        // The result is nil if the date is not a number.
         let date = Int64(exactly: min(micros, 9e15)) ?? 0
         let (sum, isTooLarge) = (date * 1000).addingReportingOverflow(
             max(offset, .zero).wholeNanoseconds)

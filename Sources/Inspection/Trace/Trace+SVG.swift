@@ -4,11 +4,11 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Trace {
-    /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
+    /// Returns the trace as a waterfall in an SVG file, for documents and tickets.
     ///
     /// The file needs no script, no font and no other file. The picture is dark if the viewer
-    /// prefers dark pages. An exchange has the colors of its phases, which have no rows of their
-    /// own.
+    /// prefers dark pages. The bar of an exchange shows the colors of the phases, which have no
+    /// separate rows.
     /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
     public func svg(width: Int = 860) -> String {
@@ -94,11 +94,12 @@ private struct TracePicture {
         if span.kind == .exchange { return exchange(row, top) }
         var lines: [String] = []
         let kind = span.isBad ? "bad" : span.kindName
-        // The time of inner spans is a line. The span's own time is a bar on this line.
+        // The line is the time of inner spans. The bar on the line is the own time of the span.
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }
-        // Bars of less than a pixel are not drawn. Only the figure of such a bar is shown.
+        // A bar of less than a pixel is not drawn. For a bar of less than a pixel, only the figure
+        // is shown.
         let least = span.kind == .wait ? .zero : tree.end / barWidth * 1.5
         lines += row.own.filter { $0.upperBound - $0.lowerBound >= least }.map {
             bar($0, top, 12, kind)
@@ -129,7 +130,7 @@ private struct TracePicture {
     }
 
     private func place(_ time: Duration) -> Double {
-        // If a clock was set back, a span may lie outside of the axis.
+        // A span may be outside the axis if a clock was set back.
         tree.end > .zero ? barStart + min(max(time / tree.end, 0), 1) * barWidth : barStart
     }
 
@@ -185,7 +186,7 @@ private struct TracePicture {
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
-    // XML 1.0 §2.4. Characters that XML does not allow are shown as in a terminal.
+    // The rule is XML 1.0 §2.4. Characters that XML does not allow are shown as in a terminal.
     private static func escaped(_ text: some StringProtocol) -> String {
         Grammar.escaped(String(text)).replacing("&", with: "&amp;").replacing("<", with: "&lt;")
             .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")

@@ -6,11 +6,13 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a waterfall for a terminal.
     ///
-    /// Each span has a line, indented by depth: outcome, time, own time, and a bar.
+    /// Each span has a line, indented by depth, with the outcome, the time, the own time, and a
+    /// bar.
     ///
     /// In a bar, `█` is the span's own time or an exchange, `░` is a wait, and `─` is the time of
-    /// inner spans. The errors follow below these lines. A narrow terminal shows no own times. A
-    /// very narrow terminal shows no outcomes either. Control characters in names are escaped.
+    /// inner spans. The errors follow below the lines of the spans. A narrow terminal shows no own
+    /// times. A very narrow terminal shows no outcomes either. Control characters in names are
+    /// escaped.
     ///
     /// ```
     /// GET /users/1                200   312 ms    40 µs  ───────────────────────
@@ -52,7 +54,7 @@ private struct Waterfall {
         let taken = figures.reduce(0) { $0 + 2 + Self.columns($1) }
         let room = width - taken - 2
         let longest = rows.map { 2 * $0.depth + TerminalWidth.of(Grammar.escaped($0.span.name)) }
-        // The bar gets the columns that the names leave, and at least half of all columns.
+        // The bar gets the columns that the names do not need, and at least half of all columns.
         nameWidth = min(longest.max() ?? 0, max(room / 2, min(8, room - 4), 3))
         barWidth = max(room - nameWidth, 1)
     }
@@ -113,7 +115,7 @@ private struct Waterfall {
     private var notes: [String] {
         var lines: [String] = []
         var seen: Set<String> = []
-        // An error passes through gates, so only the innermost span with the error is named.
+        // Only the innermost span is named, because an error passes through the outer gates.
         for row in tree.rows.reversed() {
             guard case .failed(let label, let description)? = row.span.outcome,
                 seen.insert(description).inserted
@@ -131,7 +133,7 @@ private struct Waterfall {
     private func bar(_ row: TraceTree.Row) -> String {
         guard tree.end > .zero else { return "" }
         let cell = tree.end / barWidth
-        // If a clock was set back, a span may lie outside of the axis.
+        // A span may be outside the axis if a clock was set back.
         func place(_ cells: Double) -> Int { Int(min(max(cells, 0), Double(barWidth - 1))) }
         let first = place(row.span.start / cell)
         var bar = String(repeating: " ", count: first)
@@ -183,7 +185,7 @@ private struct Waterfall {
 private enum TerminalWidth {
     static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
 
-    /// The columns: two for wide characters of East Asia and for pictures, otherwise one (UAX #11).
+    /// The width in columns: two for wide East Asian characters and pictures, else one (UAX #11).
     static func of(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }

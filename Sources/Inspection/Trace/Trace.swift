@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The times of one call: its gates, attempts, waits and exchanges, as spans on one time axis.
+/// The times of one call, with gates, attempts, waits and exchanges as spans on one time axis.
 ///
 /// ```swift
 /// let call = client.get("users/1").traced()
@@ -12,24 +12,24 @@ public import TurnpikeSupport
 /// ```
 ///
 /// ``TurnpikeCore/Call/traced(redaction:)`` records one call. A ``TraceStore`` records the calls of
-/// a client that are slow, failed, or chosen at random. A trace contains no secrets, because it is
-/// redacted by the rules of logs before it is stored. A trace is a snapshot, which does not change.
-/// A later snapshot of the same call may have more spans.
+/// a client that are slow, failed, or chosen at random. A trace contains no secrets, because
+/// secrets are removed by the rules of logs before the trace is stored. A trace is a snapshot,
+/// which does not change. A later snapshot of the same call may have more spans.
 ///
 /// A trace of any call takes at most about 64 KiB. Spans that do not fit are left out and counted
 /// (``omitted``).
 public struct Trace: Sendable, Hashable, Identifiable {
-    /// The call's identifier, as in logs.
+    /// The identifier of the call, as in logs.
     public let id: CallID
-    /// The wall-clock time at which the call began.
+    /// The wall-clock time at the start of the call.
     public let date: Date
-    /// The spans, in the order in which they began.
+    /// The spans in the order of their starts.
     ///
-    /// The first span is the call. In time, each span lies within its parent.
+    /// The first span is the call. Each span is within the time of the parent span.
     public let spans: [TraceSpan]
-    /// How many spans were left out because of the bound on the size of a trace.
+    /// The number of spans that were left out because of the limit on the size of a trace.
     public let omitted: Int
-    /// Whether the call has ended: the body of its response has ended, or the call has failed.
+    /// Whether the call has ended, either with the end of the response body or with an error.
     public let isComplete: Bool
 
     init(id: CallID, date: Date, spans: [TraceSpan], omitted: Int = 0, isComplete: Bool = true) {
@@ -42,12 +42,12 @@ public struct Trace: Sendable, Hashable, Identifiable {
 }
 
 extension Trace {
-    /// The direct children of a span, in the order in which they began.
+    /// The direct children of a span in the order of their starts.
     public func children(of span: TraceSpan) -> [TraceSpan] {
         spans.filter { $0.parent == span.id }
     }
 
-    /// The time of a span in which no child was running; nil while the span itself is running.
+    /// The time of a span in which no child was running; nil while the span is running.
     ///
     /// If no spans overlap, the own times of all spans add up to the time of the call. Spans of
     /// parallel attempts, such as hedges, overlap.
@@ -68,7 +68,7 @@ extension Trace {
 extension Trace {
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride
 
-    /// The approximate memory that the trace takes.
+    /// The approximate number of bytes of memory for the trace.
     ///
     /// A text that several spans share counts once.
     var byteCount: Int {

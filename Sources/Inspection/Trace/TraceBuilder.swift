@@ -2,8 +2,8 @@
 
 import TurnpikeCore
 
-/// Makes a trace from the data of a recorder: hides secrets, adds the phases of exchanges, and fits
-/// each span into its parent.
+/// Makes a trace from recorded data, without secrets, with the phases of exchanges, and with each
+/// span within its parent.
 struct TraceBuilder {
     static let maxSpans = 224
 
@@ -15,7 +15,7 @@ struct TraceBuilder {
         var end: MonotonicInstant?
         var outcome: TraceSpan.Outcome?
         var exchange: TraceExchange?
-        // If spans begin at the same time, they keep this order.
+        // Spans with the same start are sorted by this order.
         var order: (Int, Int)
     }
 
@@ -76,7 +76,7 @@ struct TraceBuilder {
         return part
     }
 
-    // The span of a gate lasts until the body has ended, although the gate returns earlier.
+    // The span of a gate ends with the body, although the gate returns earlier.
     private func widen(_ parts: inout [Part]) {
         for index in parts.indices.reversed() where parts[index].parent >= 0 {
             let parent = parts[index].parent
@@ -142,7 +142,7 @@ struct ReportedPhases {
                 kind: .body, name: "body", start: headAt, end: span.end, outcome: span.outcome))
     }
 
-    // If a transport measures with another clock, its times may be slightly out of order.
+    // The times of a transport with another clock may be slightly out of order.
     private mutating func add(_ name: String, until instant: MonotonicInstant?) {
         guard let instant else { return }
         let end = min(max(instant, cursor), limit)

@@ -3,36 +3,36 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The request and the response of one exchange, with secrets redacted.
+/// The request and the response of one exchange, without secrets.
 ///
-/// Very long header values are cut, because the size of a trace is bounded. Content is never
-/// recorded, only its size.
+/// Very long header values are shortened, because the size of a trace is bounded. An exchange
+/// contains the size of the content, but never the content.
 public struct TraceExchange: Sendable, Hashable {
     /// The method.
     public let method: HTTPMethod
-    /// The URL, redacted.
+    /// The URL without secrets.
     public let url: String
-    /// The header fields of the request as it was passed to the transport, redacted.
+    /// The header fields of the request as the transport got it, without secrets.
     public let requestHeaders: HTTPHeaders
-    /// The size of the request's content in bytes, if known.
+    /// The number of bytes of the request content, or nil if unknown.
     public let requestBodyBytes: Int64?
-    /// The status of the response; nil until its head has come.
+    /// The status of the response, or nil before the response head arrives.
     public let status: HTTPStatus?
-    /// The header fields of the response, redacted.
+    /// The header fields of the response, without secrets.
     public let responseHeaders: HTTPHeaders?
-    /// The protocol version, such as `1.1` or `2`, if the transport knows it.
+    /// The protocol version, such as `1.1` or `2`, or nil if unknown.
     public let protocolVersion: String?
-    /// The address of the peer, if the transport has reported it.
+    /// The address of the peer, if the transport has reported the address.
     public let peerAddress: String?
     /// Whether the connection has served an earlier exchange; nil if unknown.
     public let isConnectionReused: Bool?
-    /// The bytes of the request's content that the transport has reported as sent.
+    /// The number of bytes of the request content that the transport has reported as sent.
     public let bytesSent: Int64
-    /// The bytes of the response's content that were read, after decoding by the transport.
+    /// The number of bytes of the response content that were read, after decoding by the transport.
     public let bytesReceived: Int64
-    /// The size of the response's content before decoding, if known.
+    /// The number of bytes of the response content before decoding, or nil if unknown.
     public let encodedBodyBytes: Int64?
-    /// The reads of the response's content, or of an upgraded connection's messages, in order and
+    /// The reads of the response content, or of messages of an upgraded connection, in order and
     /// without overlap.
     public let chunks: [TraceChunks]
 
@@ -59,13 +59,14 @@ public struct TraceExchange: Sendable, Hashable {
     }
 }
 
-/// Chunks of a response's content that were read one after another.
+/// Consecutive chunks of response content.
 ///
-/// An exchange has a bounded number of chunks. If there are too many, the oldest chunks are merged.
+/// The number of groups of chunks in an exchange is bounded. If there are too many groups, the
+/// oldest groups are merged.
 public struct TraceChunks: Sendable, Hashable {
-    /// The time from the beginning of the call to the first of the chunks.
+    /// The time from the start of the call to the first chunk.
     public var start: Duration { .nanoseconds(startNanoseconds) }
-    /// The time from the beginning of the call to the last of the chunks.
+    /// The time from the start of the call to the last chunk.
     public var end: Duration { .nanoseconds(endNanoseconds) }
     /// The number of bytes.
     public let bytes: Int64

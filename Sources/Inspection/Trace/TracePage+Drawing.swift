@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TracePage {
-    /// The part of the script that reads the data: calls as trees on one time axis, in seconds.
+    /// The part of the script that reads the data into trees of calls on one time axis (seconds).
     static let model = #"""
         const $=id=>document.getElementById(id);
         const page=JSON.parse($("data").textContent);

@@ -3,14 +3,14 @@
 import Synchronization
 import TurnpikeCore
 
-/// Records how long each part of one call takes.
+/// Records the duration of each part of one call.
 ///
-/// Gates and transports do not know the recorder. Secrets are hidden before the trace is stored or
-/// read.
+/// Gates and transports do not depend on the recorder. Secrets are hidden before the trace is
+/// stored or read.
 final class TraceRecorder: CallReader {
     private enum Life {
         case running
-        /// The caller has its value, or has a response whose body is still open.
+        /// The caller has the value, or a response whose body is still open.
         case returned
         case bodyEnded(RecordedTrace.Outcome)
         case ended
@@ -18,14 +18,14 @@ final class TraceRecorder: CallReader {
 
     private struct State {
         var life = Life.running
-        /// The data before redaction; nil before the call begins.
+        /// The data before secrets are removed, or nil before the call begins.
         var raw: RecordedTrace?
-        /// The redacted trace of a call that has ended, if the store or a traced `Call` keeps it.
+        /// The trace of a call that has ended, without secrets.
         var shown: Trace?
-        // The exchange whose upgraded connection is open, and whether it is that of the call.
+        // The exchange whose upgraded connection is open; `isLast` is true for the last exchange of
+        // the call.
         var upgrade: (part: Int, isLast: Bool)?
         var number: UInt64?
-        // The call's random share; nil if the share decides nothing.
         var share: Double?
         var redaction: Redaction?
         // Whether a traced `Call` needs the trace, even if the store drops it.
@@ -50,7 +50,7 @@ final class TraceRecorder: CallReader {
 
     /// Also records for a traced `Call`, from the start of the call.
     ///
-    /// The trace then hides everything that either of the two redactions hides.
+    /// After this call, the trace hides everything that one of the two redactions hides.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
@@ -90,7 +90,7 @@ final class TraceRecorder: CallReader {
             state.raw = raw
             state.share = share
         }
-        // A store also lists calls that have only begun.
+        // A store also lists calls that have just begun.
         let number = store?.begin(self)
         state.withLock { $0.number = number }
     }
@@ -110,7 +110,7 @@ final class TraceRecorder: CallReader {
         }
     }
 
-    /// Records the head of a response, and then the progress of its body.
+    /// Records the head of a response, and later the progress of the body.
     private func receive(_ response: Response, _ part: Int, _ timeSource: any TimeSource) {
         let now = timeSource.now
         let head = response.head
@@ -167,8 +167,6 @@ final class TraceRecorder: CallReader {
         if isEnd { finish(outcome) }
     }
 
-    /// Records that the caller gets the response, its value, or an error.
-    ///
     /// If the response has a body, the call ends when the body ends.
     private func leave(_ result: Result<HTTPStatus?, any Error>) {
         guard case .success = result else { return finish(RecordedTrace.Outcome(result)) }
@@ -196,7 +194,7 @@ final class TraceRecorder: CallReader {
         let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
         state.withLock { state in
             state.shown = shown
-            // The data is not redacted, so it must not stay in memory.
+            // The data contains secrets, and must therefore not stay in memory.
             state.raw = nil
         }
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }

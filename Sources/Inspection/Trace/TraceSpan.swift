@@ -10,67 +10,66 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     public enum Kind: Sendable, Hashable {
         /// The whole call, which is the first span of each trace.
         case call
-        /// The time of a request in a gate, including everything inside.
+        /// The time of a request in a gate, including all inner gates.
         ///
         /// The span ends when the gate has returned and the body of the returned response has
         /// ended, because a gate may change the body.
         case gate
-        /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
+        /// An attempt, such as a retry, a hedge or a replay, with the number in the call.
         case attempt(Int)
-        /// A wait of a gate: for a back-off, for a turn, or for a new token.
+        /// A wait of a gate: for a back-off, for a permit, or for a new token.
         case wait
-        /// One send of a request, with its ``TraceSpan/exchange``, until the response's body ends.
+        /// One send of a request, with ``TraceSpan/exchange``, until the response body ends.
         ///
         /// Each followed redirect is another exchange.
         case exchange
-        /// A phase of an exchange that its transport has reported, such as `DNS`.
+        /// A phase of an exchange that the transport has reported, such as `DNS`.
         case phase
-        /// The body of an exchange's response, from the head on, at the speed at which it was read.
+        /// The time from the response head to the end of the body, which depends on the reader.
         case body
     }
 
-    /// The way in which a span ended.
+    /// How a span ended.
     public enum Outcome: Sendable, Hashable {
         /// The activity ended without an error, and returned this status or no response.
         case returned(HTTPStatus?)
         /// The activity of the span failed.
         /// - Parameters:
-        ///   - label: The error's code or the name of its type, as in metrics.
-        ///   - description: The error's description, redacted.
+        ///   - label: The error code or the name of the error type, as in metrics.
+        ///   - description: The description of the error without secrets.
         case failed(label: String, description: String)
-        /// The activity was cancelled: by its task, handle or client, or because another attempt
-        /// won.
+        /// The task, the handle or the client cancelled the activity, or another attempt was first.
         case cancelled
-        /// The body of the response was released before its end.
+        /// The body of the response was released before the end.
         case dropped
     }
 
     /// The position of the span in ``Trace/spans``.
     public var id: Int { Int(place) }
-    /// The position of the span around this span; nil for the call.
+    /// The position of the span around this span, or nil for the call.
     public var parent: Int? { outer < 0 ? nil : Int(outer) }
     /// The activity that the span measures.
     public let kind: Kind
-    /// The redacted name of the span, such as `Retry`, `attempt 2`, `back-off`, `GET /users`,
-    /// `DNS`, `body` or `Endpoints: 10.0.0.7:8080 (2 under way)`.
+    /// The name of the span without secrets, such as `Retry`, `attempt 2`, `back-off`,
+    /// `GET /users`, `DNS`, `body` or `Endpoints: 10.0.0.7:8080 (2 under way)`.
     ///
     /// The phases of an exchange are named `queue`, `DNS`, `connect`, `TLS`, `request sent`,
     /// `first byte` and `head`, if the transport reports them.
     public let name: String
-    /// The time from the beginning of the call to the beginning of the span.
+    /// The time from the start of the call to the start of the span.
     public var start: Duration { .nanoseconds(startNanoseconds) }
-    /// How long the span took; nil while it is running.
+    /// The duration of the span, or nil while the span is running.
     public var duration: Duration? {
         nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
     }
-    /// How the span ended; nil while it is running.
+    /// How the span ended, or nil while the span is running.
     public let outcome: Outcome?
-    /// The messages of the exchange; only a span of kind ``Kind/exchange`` has them.
+    /// The messages of the exchange, or nil if the kind is not ``Kind/exchange``.
     public var exchange: TraceExchange? {
         if case .one(let exchange) = held { exchange } else { nil }
     }
 
-    // Indirect, because a trace has many spans, few exchanges, and a bounded size.
+    // The case is indirect, because a trace has many spans, few exchanges, and a bounded size.
     private indirect enum Held: Hashable {
         case none
         case one(TraceExchange)

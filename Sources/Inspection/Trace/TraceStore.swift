@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Keeps traces of a client's calls: all failed and slow calls, and a share of the other calls.
+/// Stores traces of a client's calls: all failed and slow calls, and a share of the other calls.
 ///
 /// ```swift
 /// let traces = TraceStore(sampling: 0.01, slowerThan: .seconds(2))
@@ -11,19 +11,20 @@ public import TurnpikeCore
 /// for trace in traces.traces { print(trace.id, trace.spans.count) }
 /// ```
 ///
-/// Each call of the client is recorded, because only at its end it is known whether the call was
-/// slow or failed. Recording costs about a microsecond for each gate. A failure is an error that
-/// the caller gets, a body that breaks off, or a status from 400 on. A cancelled call is not a
-/// failure.
+/// The store records each call of the client, because only the end of a call shows whether the call
+/// was slow or failed. The cost of recording is about a microsecond for each gate. A failure is an
+/// error that the caller gets, a body that breaks off, or a status of 400 or above. A cancelled
+/// call is not a failure.
 ///
 /// The number of calls and of bytes in the store is bounded. New traces replace the oldest traces.
 /// Several clients may use one store.
 public final class TraceStore: CallReader {
     private struct State {
         var lastNumber: UInt64 = 0
-        // The running calls, by number; weak, because a call ends when nothing refers to it.
+        // The running calls by number; the references are weak, because a call ends when nothing
+        // refers to the call.
         var running: [UInt64: Running] = [:]
-        // The stored traces, in the order in which their calls ended, with their sizes.
+        // The stored traces with their sizes, in the order in which the calls ended.
         var kept: [(number: UInt64, trace: Trace, bytes: Int)] = []
         var bytes = 0
     }
@@ -32,28 +33,29 @@ public final class TraceStore: CallReader {
         weak var recorder: TraceRecorder?
     }
 
-    /// The share of the calls that are stored although they neither failed nor were slow, 0 to 1.
+    /// The stored share, 0 to 1, of the calls that neither failed nor were slow.
     public let sampling: Double
-    /// A call that takes longer is stored as slow; nil for no such rule.
+    /// The duration above which a call is stored as slow, or nil for no such rule.
     public let slowerThan: Duration?
     /// The maximum number of stored calls.
     public let maxCalls: Int
-    /// The approximate memory limit of the stored traces, in bytes.
+    /// The approximate limit on the memory of the stored traces, in bytes.
     public let maxBytes: Int
     let redaction: Redaction
     private let state = Mutex(State())
 
     /// Creates a store.
     /// - Parameters:
-    ///   - sampling: The share of the calls that are stored although they neither failed nor were
-    ///     slow, 0 to 1. The call's own random share decides (``/TurnpikeCore/CallRandom/share``),
-    ///     as in the sampling of logs. So a call that is logged at 0.1 is also traced at 0.1.
-    ///   - slowerThan: A call that takes longer, including its body, is stored; nil for no such
-    ///     rule.
+    ///   - sampling: The stored share, 0 to 1, of the calls that neither failed nor were slow. The
+    ///     random share of the call decides (``/TurnpikeCore/CallRandom/share``), as in the
+    ///     sampling of logs. A call that is logged with the share 0.1 is therefore also traced with
+    ///     the share 0.1.
+    ///   - slowerThan: The duration, including the body, above which a call is stored; nil for no
+    ///     such rule.
     ///   - maxCalls: The maximum number of stored calls, at least 1.
-    ///   - maxBytes: The approximate memory limit of the stored traces, in bytes. The newest trace
-    ///     (at most about 64 KiB) is always stored.
-    ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
+    ///   - maxBytes: The approximate limit on the memory of the stored traces, in bytes. The newest
+    ///     trace (at most about 64 KiB) is always stored.
+    ///   - redaction: The rules for hiding secrets in the traces.
     public init(
         sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
         maxBytes: Int = 4_194_304, redaction: Redaction = .standard
@@ -65,16 +67,15 @@ public final class TraceStore: CallReader {
         self.redaction = redaction
     }
 
-    /// The stored traces and the traces so far of running calls, in the order in which the calls
-    /// began.
+    /// The stored traces and the traces of running calls, in the order of the starts of the calls.
     ///
-    /// An endless call, such as a stream, is listed while it runs, but only the oldest ``maxCalls``
-    /// running calls are listed.
+    /// The list also contains calls without an end, such as a stream, but only the oldest
+    /// ``maxCalls`` running calls.
     public var traces: [Trace] {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
         }
-        // Redacting the traces of running calls takes time, so the lock is not held here.
+        // The lock is not held here, because hiding the secrets of running calls takes time.
         let present = running.compactMap { number, running -> (UInt64, Trace)? in
             guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
             return (number, trace)
@@ -82,7 +83,7 @@ public final class TraceStore: CallReader {
         return (kept.map { ($0.number, $0.trace) } + present).sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Removes the stored traces; running calls stay.
+    /// Removes the stored traces, but not the traces of running calls.
     public func removeAll() {
         state.withLock { state in
             state.kept = []

@@ -5,16 +5,17 @@ import TurnpikeSupport
 
 /// The texts of a trace, without secrets and with limited size.
 ///
-/// If any message of the call shows that a value is a secret, this value is hidden in all texts of
+/// If a message of the call shows that a value is a secret, this value is hidden in all texts of
 /// the trace. A server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
-    // The size limits in bytes for URLs and header fields: of all exchanges, and of one exchange.
+    // The size limits in bytes for URLs and header fields, for all exchanges together and for one
+    // exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
-    // The size limits in bytes for descriptions of errors: for all together, and for one.
+    // The size limits in bytes for descriptions of errors, for all together and for one.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The size limits in bytes for names: for all names together, and for one name.
+    // The size limits in bytes for names, for all together and for one.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
     private static let maxBuckets = 192
@@ -25,7 +26,6 @@ final class TraceTexts {
     private let buckets: Int
     private var names: [String: String] = [:]
     private var nameBytes = 0
-    // The descriptions of errors, by the addresses of their boxes.
     private var errors: [UInt: String] = [:]
     private var errorBytes = 0
 
@@ -78,9 +78,10 @@ final class TraceTexts {
         }
     }
 
-    // Stored, because an error passes several gates and its description is expensive.
+    // The description is stored, because an error passes through several gates and its description
+    // is expensive.
     private func description(of error: any Error) -> String {
-        // SAFETY: the address is only a key, and the recorded trace keeps the error's box alive.
+        // SAFETY: the address is only a key, and the recorded trace retains the error.
         let key = unsafe unsafeBitCast(error as any Error, to: UInt.self)
         if let text = errors[key] { return text }
         let room = min(Self.maxErrorLength, Self.maxErrorBytes - errorBytes)
@@ -114,8 +115,8 @@ final class TraceTexts {
             })
     }
 
-    // The fields without secrets. If the fields take too much memory, long values are cut, and then
-    // the last fields are left out.
+    // If the fields take too much memory, long values are shortened, and after that the last fields
+    // are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
         let shown = headers.map {
             ($0.name.rawValue, Grammar.escaped(pass.header($0.name, $0.value)))
@@ -136,7 +137,7 @@ final class TraceTexts {
         fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + Trace.bytesOfField }
     }
 
-    // Texts are cut after the redaction, because the redaction must see whole secrets.
+    // Texts are shortened after secrets are hidden, because the search must read whole secrets.
     private static func cut(_ text: String, to limit: Int) -> String {
         let count = text.utf8.count
         if count <= limit { return text }

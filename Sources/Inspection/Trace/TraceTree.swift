@@ -3,14 +3,13 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A trace as the tree that its views draw: each span is a row, the outermost first.
+/// A trace as a tree for drawing, in which each span is a row and the outermost span is first.
 struct TraceTree {
     struct Row {
         let span: TraceSpan
-        /// The number of spans around this span.
         let depth: Int
-        /// The time from the start of the call to the end of the span; if the span is running, its
-        /// end is the last known time of the call.
+        /// The time from the start of the call to the end of the span or, if the span is running,
+        /// to the last known time of the call.
         let end: Duration
         /// The times in which no child was running, in order and without overlap.
         let own: [Range<Duration>]
@@ -18,9 +17,9 @@ struct TraceTree {
         var ownTime: Duration { own.reduce(.zero) { $0 + ($1.upperBound - $1.lowerBound) } }
     }
 
-    /// The rows: each span comes before its children, and the children in order of beginning.
+    /// The rows: each span is before its children, and children are in the order of their starts.
     let rows: [Row]
-    /// The end of the last span; a running span is drawn up to this time.
+    /// The end of the last span, up to which running spans are drawn.
     let end: Duration
 
     init(_ trace: Trace) {
@@ -73,13 +72,13 @@ struct TraceTree {
 
     /// Times for the marks of an axis from zero to ``end``: 1, 2 or 5 times a power of ten.
     ///
-    /// At most `count` marks, and more than a third of `count` if the axis has a length.
+    /// There are at most `count` marks, and more than a third of `count` if the axis has a length.
     func ticks(atMost count: Int) -> [Duration] {
         guard end > .zero, count > 0 else { return [.zero] }
         var step = Duration.nanoseconds(1)
         var factor = 0
         while end / step >= Double(count) {
-            // The factor goes from 1 to 2, from 2 to 5, and from 5 to 10.
+            // The factor changes from 1 to 2, from 2 to 5, and from 5 to 10.
             step = factor % 3 == 1 ? step * 5 / 2 : step * 2
             factor += 1
         }
@@ -87,7 +86,7 @@ struct TraceTree {
     }
 }
 
-/// The phases of an exchange that its transport has reported, each with its duration.
+/// The phases of an exchange that the transport has reported, with their durations.
 struct TracePhases {
     enum Name: String, CaseIterable {
         case queue
@@ -99,7 +98,6 @@ struct TracePhases {
         case head
         case body
 
-        /// The name of the color of the phase in ``TraceColors``.
         var color: String {
             switch self {
             case .queue: "queue"
@@ -131,7 +129,7 @@ struct TracePhases {
 
 /// The colors of spans and phases, in pictures and on pages.
 ///
-/// Neighbors differ in lightness as well as in hue, for readers who see fewer colors.
+/// Neighbors differ in lightness as well as in hue, for readers with a color deficiency.
 enum TraceColors {
     static let light: [(name: String, color: String)] = [
         ("call", "#57606a"), ("gate", "#8c959f"), ("attempt", "#8250df"), ("wait", "#d4a72c"),
@@ -161,7 +159,7 @@ enum TraceColors {
 }
 
 enum TraceText {
-    /// A time, as errors and logs write it: `312 µs`, `4.2 ms`, `1.42 s`.
+    /// A time as in errors and logs: `312 µs`, `4.2 ms`, `1.42 s`.
     static func time(_ duration: Duration) -> String { max(duration, .zero).text }
 
     /// A count of bytes: `512 B`, `1.5 KiB`, `20 MiB`.
@@ -203,7 +201,7 @@ enum TraceText {
 }
 
 extension TraceSpan {
-    /// Whether the span failed: with an error, or with a status of 400 or above.
+    /// Whether the span ended with an error, or with a status of 400 or above.
     var isBad: Bool {
         switch outcome {
         case .failed: true
@@ -227,7 +225,6 @@ extension TraceSpan {
 
 /// The parts of a peer's address: `192.0.2.1:80`, `[2001:db8::7]:80`, or the path of a Unix socket.
 struct TracePeer {
-    /// The address without its port, or the path.
     let host: String
     let port: Int?
 

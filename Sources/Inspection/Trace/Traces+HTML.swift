@@ -4,19 +4,20 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the traces as one HTML page: every call as a waterfall, all on one time axis.
+    /// Returns the traces as one HTML page with a waterfall for each call, on one time axis.
     ///
     /// The page is one file and needs no server. The page is light or dark, as the viewer prefers.
-    /// The keyboard is enough: arrows move and unfold, Enter opens the details of a span, Escape
-    /// closes them, Z zooms, 0 shows everything, and A aligns all calls at their beginnings.
+    /// The page can be used with the keyboard: arrows move and unfold, Enter opens the details of a
+    /// span, Escape closes the details, Z zooms, 0 shows everything, and A aligns the starts of all
+    /// calls.
     ///
     /// Texts from a peer are data on the page, never markup or code. A policy of the page forbids
     /// other scripts and all loading (Content Security Policy 3).
     /// - Parameters:
     ///   - title: The title of the page.
     ///   - source: The address from which the page loads newer traces each second (a list of the
-    ///     JSON of ``Trace/json()``). Nil for a page that does not change. The address is relative
-    ///     to that of the page. A server that sends an `ETag` may answer 304 while nothing has
+    ///     JSON of ``Trace/json()``). If nil, the page does not change. The address is relative to
+    ///     the address of the page. A server that sends an `ETag` may answer 304 while no trace has
     ///     changed.
     /// - Returns: The text of the file.
     public func html(title: String = "Traces", refreshing source: String? = nil) -> String {
@@ -39,7 +40,7 @@ enum TracePage {
             connections: isLive ? "'self'" : "'none'", body: body)
     }
 
-    /// A page that loads no other file, and runs only the script that its policy names.
+    /// A page that loads no other file, and runs only the script that the policy of the page names.
     static func document(
         title: String, style: String, scripts: String = "", connections: String = "'none'",
         body: String
@@ -92,10 +93,10 @@ enum TracePage {
         <noscript>This page needs its own script to draw what it contains.</noscript>
         """
 
-    /// JSON for a script element; no part of it ends the element or begins another (HTML,
-    /// "Restrictions for contents of script elements").
+    /// JSON for a script element, of which no part ends the element or begins another element
+    /// (HTML, "Restrictions for contents of script elements").
     private static func embedded(_ data: JSONValue) -> String {
-        // Outside of strings, JSON has none of these characters.
+        // The replaced characters occur only inside JSON strings.
         data.description.replacing("<", with: "\\u003c").replacing(">", with: "\\u003e")
             .replacing("&", with: "\\u0026").replacing("\u{2028}", with: "\\u2028")
             .replacing("\u{2029}", with: "\\u2029")
@@ -200,7 +201,7 @@ extension TracePage {
         @media(forced-colors:active){.bar,#legend i{forced-color-adjust:none}}
         """
 
-    // The class of a span or a phase decides its color.
+    // The class of a span or a phase defines the color.
     private static let classes = TraceColors.light.map { entry in
         ".bar.\(entry.name),#legend .\(entry.name){background:var(--\(entry.name))}"
     }.joined(separator: "\n")

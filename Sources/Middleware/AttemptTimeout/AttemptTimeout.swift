@@ -3,9 +3,9 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Ends an attempt if the head of its response does not arrive within a limit.
+/// Ends an attempt if the response head does not arrive within a limit.
 ///
-/// Place this gate inside a retry gate. An attempt that takes too long fails with the code
+/// Place this gate inside a retry gate. If an attempt takes longer, it fails with the code
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and the retry gate may send the request
 /// again. If the deadline of the call ends before this limit, the call fails with the error of the
 /// deadline. ``IdleTimeout`` and ``Deadline`` limit the body.
@@ -15,8 +15,8 @@ public struct AttemptTimeout: PhasedInterceptor {
     private let limit: Duration?
 
     /// Creates a time limit for attempts.
-    /// - Parameter limit: The longest time from the start of an attempt to the head of its
-    ///   response. With zero or less, every attempt fails.
+    /// - Parameter limit: The longest time from the start of an attempt to the response head. With
+    ///   zero or less, every attempt fails.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
 
     fileprivate init(ofCalls: Void) { limit = nil }
@@ -57,14 +57,13 @@ public struct AttemptTimeout: PhasedInterceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// If the gate has a limit, it returns soon after a cancellation, even if an inner gate does
-    /// not.
+    /// With a limit, the gate returns soon after a cancellation, even if an inner gate does not.
     public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
 enum AttemptTimeoutOption: RequestOptionKey {
     /// A request that a gate sends for all calls, such as a request for a token, does not have this
-    /// option, so it gets no limit.
+    /// option and therefore gets no limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
     static var gatePlace: GatePlace { .innermost }
@@ -82,7 +81,7 @@ extension Call {
     ///
     /// The limit replaces the limit of the client for this call. If the client has no
     /// ``AttemptTimeout``, the limit applies to each request that the transport sends. The deadline
-    /// of the call still covers all attempts together.
+    /// of the call still limits the total time of all attempts.
     public func attemptTimeout(_ limit: Duration) -> Call {
         option(AttemptTimeoutOption.self, limit)
     }

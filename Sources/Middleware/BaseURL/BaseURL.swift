@@ -11,8 +11,9 @@ public import TurnpikeCore
 /// let user = try await client.get("users/1").decode(User.self)
 /// ```
 ///
-/// Place this gate outermost: gates outside of it see a target without scheme and host. An absolute
-/// URL is not changed. A base URL of the client therefore takes precedence.
+/// Place this gate outermost, because gates outside of this gate see a target without scheme and
+/// host. The gate does not change an absolute URL. A base URL of the client therefore takes
+/// precedence over the base URL of the gate.
 public struct BaseURL: RequestAdapter {
     private let base: @Sendable () async throws -> Target
 

@@ -9,16 +9,16 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(), .compressBodies(.gzip)])
 /// ```
 ///
-/// A body in memory keeps a known length. A file or a stream is compressed while it is sent, so its
-/// length is unknown. A body is sent unchanged if the request already names a content coding, if
-/// the body is smaller than the minimum, or if its media type is already compressed or
-/// `application/partial-upload`. A body with trailer fields is also sent unchanged, because they may
-/// describe the original bytes. Use this gate only for servers that are known to accept compressed
-/// requests: most servers do not.
+/// The compressed length of a body in memory is known before the send. The length of a file or a
+/// stream is unknown, because compression happens during the send. The gate does not change a body
+/// if the request already names a content coding, if the body is smaller than the minimum, or if
+/// its media type is already compressed or `application/partial-upload`. The gate does not change a
+/// body with trailer fields either, because the trailer fields may describe the original bytes. Use
+/// this gate only for servers that accept compressed requests, because most servers do not.
 ///
-/// The gate loads zlib or Zstandard of the system when the first body needs the library. If the
-/// system has no such library, the call fails with ``/TurnpikeCore/ClientError/Code/unsupported``
-/// before anything is sent.
+/// The gate loads the zlib or Zstandard library of the system when the gate compresses the first
+/// body. If the system has no such library, the call fails with
+/// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
 public struct CompressBodies: SynchronousRequestAdapter {
     /// A content coding (RFC 9110 §8.4.1).
     public enum Coding: String, Sendable, CaseIterable {
@@ -63,10 +63,10 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // Zstandard itself needs this much memory at level 9. The memory of zlib is negligible.
+        // Zstandard needs 17 MiB of memory at level 9. The memory of zlib is negligible.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
-        // Content that cannot be compressed grows by this size; see zlib's deflateBound() and
-        // ZSTD_compressBound().
+        // For incompressible content, the compressed size is larger by at most this number of
+        // bytes; see zlib's deflateBound() and ZSTD_compressBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             let extra = count / (coding == .zstd ? 256 : 1000) + 1024
             facts.effects.append(.holdsMemory(atMost: count + extra + own))
@@ -88,8 +88,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // A body with an error is not changed, so that the call fails with this error before the
-        // send.
+        // A body with an error is not compressed, because the call must fail with this error.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }
@@ -101,8 +100,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
                     return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
-            // The compressor is created here, so that a missing library fails the call before the
-            // send.
+            // The compressor is created before the send, because the call must fail here if the
+            // library is missing.
             _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type
@@ -130,7 +129,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         }
     }
 
-    // The offset of a part of a resumable upload counts the bytes of the file, not those of a coding.
+    // A resumable upload counts its offset in bytes of the file, not in encoded bytes.
     private static let uploadParts = ["partial-upload", "offset+octet-stream"]
 
     private static func isCompressed(_ request: Request) -> Bool {

@@ -12,8 +12,9 @@ extension Cookie {
     ///   - line: The value of the line.
     ///   - url: The URL of the response.
     ///   - date: The current date.
-    ///   - suffixes: The public suffixes. A `Domain` must be the host's registrable domain
-    ///     or below it. If the list is empty, the cookie goes only to its host.
+    ///   - suffixes: The public suffixes. A `Domain` must be the registrable domain of the host, or
+    ///     a subdomain of the registrable domain. If the list is empty, the cookie is sent only to
+    ///     the host that set it.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
@@ -24,7 +25,7 @@ extension Cookie {
         }
         let pieces = CookieItem.pieces(line, limit: 64)
         guard let first = pieces.first else { return nil }
-        // Without an equals sign, the whole text is the value (RFC 6265bis §5.6).
+        // If there is no equals sign, the whole text is the value (RFC 6265bis §5.6).
         let name = first.value == nil ? "" : first.name
         let attributes = SetCookieAttributes(pieces.dropFirst(), at: date)
         let reach =
@@ -35,8 +36,8 @@ extension Cookie {
             if case .domain(let domain) = reach { (domain, false) } else { (origin.host, true) }
         if attributes.isSecure, origin.scheme != "https" { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
-        // The prefix `__Host-` requires the attribute `Path`, even for the root, and forbids
-        // `Domain`.
+        // The prefix `__Host-` requires the attribute `Path`, even if the path is the root, and
+        // forbids `Domain`.
         let isHosts = Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-")
         if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {
@@ -94,7 +95,7 @@ private struct SetCookieAttributes {
             return nil
         }
         if isNegative { return .distantPast }
-        // A number that does not fit into 64 bits is also longer than allowed.
+        // A number that does not fit into 64 bits is also larger than the maximum.
         let seconds = min(Int64(Substring(digits)) ?? longest, longest)
         return seconds == 0 ? .distantPast : date.addingTimeInterval(Double(seconds))
     }
@@ -106,7 +107,7 @@ private struct SetCookieAttributes {
     }
 }
 
-/// Parses the date of a cookie's `Expires`, as leniently as RFC 6265bis §5.1.1 requires.
+/// Parses the `Expires` date of a cookie, as leniently as RFC 6265bis §5.1.1 requires.
 enum CookieDate {
     static func parse(_ text: some StringProtocol) -> Date? {
         var time: (hour: Int64, minute: Int64, second: Int64)?
@@ -130,8 +131,8 @@ enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day beyond the end of its month would count as a day of the next month, so it is
-        // refused.
+        // A day beyond the end of its month is refused, because `HTTPDate` would count it as a day
+        // of the next month.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }
@@ -146,7 +147,7 @@ enum CookieDate {
         }
     }
 
-    // Reads the digits at the beginning; other characters may come after the digits.
+    // Reads the digits at the beginning of the bytes, and ignores other bytes after the digits.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {

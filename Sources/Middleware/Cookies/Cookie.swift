@@ -5,7 +5,7 @@ public import TurnpikeSupport
 
 /// One cookie of a jar (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {
-    /// Whether a request that another site has caused carries the cookie.
+    /// Which requests of other sites carry a cookie.
     public enum SameSite: String, Sendable, Hashable {
         /// The cookie is not sent if another site has redirected the request.
         case strict = "Strict"
@@ -15,13 +15,13 @@ public struct Cookie: Sendable, Hashable {
         case none = "None"
     }
 
-    /// The name, which is empty if the cookie has no name.
+    /// The name of the cookie, which may be empty.
     public let name: String
     /// The value.
     public let value: String
     /// The domain that the cookie names, or the host that set the cookie, in lower case.
     public let domain: String
-    /// Whether the cookie goes only to the host that set it, and not to its subdomains.
+    /// Whether the cookie is sent only to the host that set it, and not to subdomains.
     public let isHostOnly: Bool
     /// The prefix of the paths to which the cookie is sent.
     public let path: String
@@ -31,13 +31,13 @@ public struct Cookie: Sendable, Hashable {
     public let expires: Date?
     /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page must not see the cookie.
+    /// Whether the cookie is hidden from the scripts of a page.
     ///
     /// The jar only stores this value.
     public let isHTTPOnly: Bool
-    /// The cookie's rule for requests from other sites.
+    /// The rule of the cookie for requests from other sites.
     ///
-    /// If there is no rule, the cookie is always sent: the default `Lax` is a rule for browsers.
+    /// Without a rule, the cookie is always sent, because the default `Lax` is for browsers.
     public let sameSite: SameSite?
     /// The date when the cookie was first set.
     public internal(set) var created: Date
@@ -47,8 +47,8 @@ public struct Cookie: Sendable, Hashable {
     /// Creates a cookie, and drops a leading dot of the domain.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the name or the value cannot
     ///   be sent in a `Cookie` line, or if both together are longer than 4096 bytes. The same error
-    ///   is thrown if the domain or the path is not valid, or if the cookie breaks the rules of its
-    ///   name's prefix.
+    ///   is thrown if the domain or the path is not valid, or if the prefix of the name (`__Host-`,
+    ///   `__Secure-`) forbids the attributes.
     init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
@@ -73,15 +73,14 @@ public struct Cookie: Sendable, Hashable {
 
     func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 
-    /// Whether the cookie is sent to a host: to its own host, or to a subdomain of its domain.
     func goes(toHost host: String) -> Bool {
         isHostOnly ? host == domain : CookieRules.domain(domain, covers: host)
     }
 
-    /// RFC 6265bis §5.1.4.
+    /// Matches the path by RFC 6265bis §5.1.4.
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // Returns why a jar cannot keep the cookie, or nil if the jar can.
+    // The reason why a jar cannot store the cookie, or nil if the jar can store it.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }
@@ -96,7 +95,7 @@ public struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie: DescriptionReflectable {
-    /// The name, the domain and the path, but not the value.
+    /// The name, the domain and the path of the cookie, without the value.
     public var description: String {
         "cookie \"\(name)\" of \(isHostOnly ? "" : "*.")\(domain)\(path)"
     }
@@ -109,12 +108,13 @@ enum CookieRules {
         isValue(name) && !name.utf8.contains(UInt8(ascii: "="))
     }
 
-    // A value has no control character except HTAB, and no semicolon, which ends a pair.
+    // A value contains no control character except HTAB, and no semicolon, which ends a pair.
     static func isValue(_ value: String) -> Bool {
         Grammar.firstIllegalValueByte(value) == nil && !value.utf8.contains(UInt8(ascii: ";"))
     }
 
-    // RFC 6265bis §4.1.3. Case is ignored, because servers may ignore the case of a prefix.
+    // Checks the prefix of a cookie's name (RFC 6265bis §4.1.3). The check ignores case, because
+    // servers may ignore the case of a prefix.
     static func isTrueToPrefix(_ cookie: Cookie) -> Bool {
         if cookie.name.isEmpty {
             return !hasPrefix("__secure-", cookie.value) && !hasPrefix("__host-", cookie.value)
@@ -131,7 +131,7 @@ enum CookieRules {
             prefix, String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self))
     }
 
-    // RFC 6265bis §5.1.3. An IP address belongs to no domain.
+    // Matches a domain by RFC 6265bis §5.1.3. An IP address belongs to no domain.
     static func domain(_ domain: String, covers host: String) -> Bool {
         if host == domain { return true }
         guard host.utf8.count > domain.utf8.count, host.hasSuffix(domain) else { return false }
@@ -148,7 +148,7 @@ enum CookieRules {
         return other.utf8.dropFirst(path.utf8.count).first == UInt8(ascii: "/")
     }
 
-    // RFC 6265bis §5.1.4.
+    // The default path of a cookie (RFC 6265bis §5.1.4).
     static func defaultPath(of uri: TargetURI) -> String {
         let path = path(of: uri)
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {

@@ -7,23 +7,23 @@ public import TurnpikeSupport
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
 /// A jar has bounds: 4096 bytes for the name and value of a cookie, 180 cookies for a domain, and
-/// 3,000 cookies in total. If a bound is reached, the jar first removes expired cookies, then the
-/// cookies that were sent least recently. Within a domain, the jar removes cookies without `Secure`
+/// 3,000 cookies in total. If a bound is reached, the jar removes expired cookies first, and the
+/// least recently sent cookies next. Within a domain, the jar removes cookies without `Secure`
 /// before others. One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. The jar replaces the whole file one second after a change, and on
-/// `shutdown` of the client. The file contains only cookies that have an expiry date; other cookies
-/// live as long as the jar. A line that is not a cookie is skipped. When a jar opens the file, the
-/// jar removes the temporary files of a process that was killed during a write.
+/// `shutdown` of the client. The file contains only cookies that have an expiry date. The jar skips
+/// a line of the file that is not a cookie. When a jar opens the file, the jar removes the
+/// temporary files of a process that was killed during a write.
 ///
 /// The path may be a link: the jar replaces the target of the link. This user or the superuser must
-/// own the file, the link and the folder, and no other user may be able to write to them. A folder
-/// such as `/tmp`, where users cannot change the files of other users, is accepted. If one of these
-/// conditions does not hold, the initializer throws an error. If a condition fails later, the
-/// cookies stay in memory, and a note in the log of a call states the reason.
+/// own the file, the link and the folder, and no other user may have write access. The jar accepts
+/// a folder such as `/tmp`, where users cannot change the files of other users. If a condition does
+/// not hold, the initializer throws an error. If a condition fails later, the cookies stay in
+/// memory, and the log of a call states the reason.
 ///
-/// Two jars with one file overwrite each other's cookies, so the clients of a process should share
-/// a jar. Clients whose stack files name the same file share one jar.
+/// Clients of one process should share a jar, because two jars with one file overwrite each other's
+/// cookies. Clients whose stack files name the same file share one jar.
 public final class CookieJar: CookieStorage {
     static let maxPerDomain = 180
     static let maxTotal = 3000
@@ -35,7 +35,7 @@ public final class CookieJar: CookieStorage {
 
     /// Creates a jar in memory.
     /// - Parameter suffixes: The public suffixes, for which no cookie may be set. If the list is
-    ///   empty, a cookie goes only to its host.
+    ///   empty, the jar sends a cookie only to the host that set it.
     public init(suffixes: PublicSuffixes = .standard) {
         self.suffixes = Mutex(suffixes)
         file = nil
@@ -68,12 +68,12 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
-            // The list may have grown since these cookies were set.
+            // The list may have grown after the cookies were set.
             if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }
 
-    // A file with the cookies of a full jar, including JSON names and attributes, is smaller.
+    // A full jar, including the attribute names in JSON, needs fewer bytes.
     private static let maxFileBytes = 32 << 20
 
     /// All cookies, including expired ones, in no particular order.
@@ -82,8 +82,8 @@ public final class CookieJar: CookieStorage {
     /// Returns the cookies to send, sorted by path length and then by age (RFC 6265bis §5.8.3).
     ///
     /// If another site has redirected the request, the jar does not send `SameSite=Strict` cookies,
-    /// and sends `SameSite=Lax` cookies only with a safe method. A request that the program itself
-    /// starts counts as same-site.
+    /// and sends `SameSite=Lax` cookies only with a safe method. A request that the program starts
+    /// counts as a same-site request.
     public func cookies(for request: Request, at date: Date) -> [Cookie] {
         guard let origin = request.origin, !state.withLock({ $0.isEmpty }) else { return [] }
         let path = CookieRules.path(of: request.targetURI)
@@ -139,14 +139,15 @@ public final class CookieJar: CookieStorage {
 
     /// Applies another list of public suffixes.
     ///
-    /// Cookies for a whole domain are removed if their domain is a suffix. If the list is empty,
-    /// all cookies for whole domains are removed, because no host could replace them.
+    /// The jar removes each cookie for a whole domain if that domain is a public suffix. If the
+    /// list is empty, the jar removes all cookies for whole domains, because no host could replace
+    /// these cookies.
     public func apply(_ suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }
 
-    /// Returns when all earlier changes are in the file.
+    /// Returns when the file contains all earlier changes.
     public func flush() async { await file?.flush(content) }
 
     func takeFault() -> String? { file?.takeFault() }

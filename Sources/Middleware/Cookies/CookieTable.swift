@@ -11,14 +11,14 @@ struct CookieTable: Sendable {
 
     private var domains: [String: [Entry]] = [:]
     private var count = 0
-    // A counter of uses orders the cookies without a clock.
+    // The number of changes and uses so far, which orders the cookies by their latest use.
     private var clock: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds, replaces or (if the cookie has expired) removes a cookie, and returns whether the
+    /// Adds or replaces a cookie, or removes it if the cookie has expired, and returns whether the
     /// table changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
@@ -70,7 +70,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Whether a cookie from an insecure connection hides or replaces a `Secure` cookie (RFC
+    /// Whether a cookie from an insecure connection would hide or replace a `Secure` cookie (RFC
     /// 6265bis §5.7, step 16).
     func shadowsSecure(_ cookie: Cookie) -> Bool {
         domains.contains { domain, entries in
@@ -136,7 +136,7 @@ struct CookieTable: Sendable {
 }
 
 extension CookieTable.Entry {
-    // Whether a domain loses this cookie before another cookie.
+    // Whether the table removes this cookie before the other cookie of the same domain.
     fileprivate func goesBefore(_ other: Self) -> Bool {
         if cookie.isSecure != other.cookie.isSecure { return !cookie.isSecure }
         return used < other.used

@@ -5,9 +5,10 @@ public import TurnpikeSupport
 
 /// Sends cookies, and stores the cookies that servers set.
 ///
-/// Place this gate inside ``Redirect``, so that each hop gets the cookies of its own host. Place it
-/// inside ``HSTS`` too, so that upgraded requests get `Secure` cookies. The gate stores the cookies
-/// of each final response, even of a redirect, or of a response that an inner validator refuses.
+/// Place this gate inside ``Redirect``, because each hop needs the cookies of the hop's host. Place
+/// this gate inside ``HSTS`` too, because only https requests get `Secure` cookies. The gate stores
+/// the cookies of each final response, including redirects and responses that an inner validator
+/// refuses.
 ///
 /// ```swift
 /// let jar = CookieJar()
@@ -15,10 +16,10 @@ public import TurnpikeSupport
 /// ```
 ///
 /// If the caller sets a `Cookie` line, the gate sends that line unchanged, without cookies of the
-/// jar. A jar belongs to one identity: calls for different users need different jars and clients.
+/// jar. A jar belongs to one identity: use different jars and clients for different users.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
-    // If the storage is a jar, the gate reports the faults of the jar's file.
+    // If the storage is a jar, the gate reports write errors of the jar's file.
     private let jar: CookieJar?
 
     /// Creates a gate that sends and stores cookies.
@@ -54,14 +55,14 @@ public struct Cookies: Interceptor {
             take(response.head, context)
             return response
         } catch {
-            // A response that an inner gate refused may have set cookies, too.
+            // A response that an inner gate refused may also set cookies.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { take(head, context) }
             throw error
         }
     }
 
-    /// Waits until the cookies are saved.
+    /// Returns when the cookies are saved.
     public func shutdown() async { await storage.flush() }
 
     private func take(_ head: ResponseHead, _ context: Context) {
@@ -69,7 +70,7 @@ public struct Cookies: Interceptor {
         guard head.headers.contains(.setCookie), !head.isStored else { return }
         let hasChanged = storage.store(
             head.headers.values(of: .setCookie), from: head.url, at: context.timeSource.date)
-        // If a cookie has changed, a redirect to the same URL is not a loop.
+        // A redirect to the same URL is not a loop if a cookie has changed.
         if hasChanged, head.status.code / 100 == 3 {
             context[RedirectHints.self].jarChanges += 1
         }
@@ -87,7 +88,7 @@ extension Gate where Self == Cookies {
 
 /// Stores cookies for ``Cookies``, and selects the cookies to send with a request.
 ///
-/// A storage other than ``CookieJar`` may keep cookies for each user, or in a database. Such a
+/// A storage other than ``CookieJar`` may keep cookies for each user, or in a database. A custom
 /// storage parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
 public protocol CookieStorage: Sendable {
     /// Returns the cookies to send with a request, in the order in which they are sent.

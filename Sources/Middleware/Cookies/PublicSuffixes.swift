@@ -5,20 +5,19 @@ public import TurnpikeSupport
 
 /// Domains in which anyone can register names, such as `com` and `co.uk`.
 ///
-/// No cookie may be set for such a domain.
+/// No cookie may be set for a public suffix.
 ///
 /// ``standard`` is an empty list, which cannot distinguish `github.io` from `example.com`. With
-/// this list, a cookie is sent only to the host that set it, and the jar ignores the `Domain` of
-/// the cookie. A `Domain` with one label, or with two labels that look like a registry (`co.uk`),
-/// is refused like the `Domain` of another host. With a file in the format of the Public Suffix
-/// List (publicsuffix.org), a cookie can be sent to a whole domain, up to the registered
-/// name.
+/// this list, the jar ignores the `Domain` of a cookie, and sends the cookie only to the host that
+/// set it. The jar refuses a `Domain` with one label, or with two labels that resemble a registry
+/// (`co.uk`). With a file in the format of the Public Suffix List (publicsuffix.org), the jar can
+/// send a cookie to a whole domain, up to the registered name.
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
     private let exceptions: Set<String>
 
-    /// An empty list, with which a cookie is sent only to the host that set the cookie.
+    /// An empty list, with which a jar sends a cookie only to the host that set it.
     public static let standard = PublicSuffixes()
 
     private init() {
@@ -68,8 +67,8 @@ public struct PublicSuffixes: Sendable {
 
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    // Whether a domain in lower case is a public suffix. If the list is empty, the look of the
-    // domain decides.
+    // Whether a domain in lower case is a public suffix. If the list is empty, the number and form
+    // of the labels decide.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -86,10 +85,10 @@ public struct PublicSuffixes: Sendable {
         registrable(Self.encoded(host[...]))
     }
 
-    // Returns the hosts that get a cookie for a domain, or nil if the host may not set such a
-    // cookie. If there is a list, the host's registrable domain and all names below it may get
-    // cookies. A domain above the registrable domain may not, even if that domain is not a suffix.
-    // For example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
+    // Returns the hosts that get a cookie for a domain, or nil if the host may not set the cookie.
+    // With a list, the host's registrable domain and all names below it may get cookies. A domain
+    // above the registrable domain gets no cookies, even if that domain is not a suffix. For
+    // example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -101,11 +100,12 @@ public struct PublicSuffixes: Sendable {
     }
 
     // Returns the highest domain whose cookies a host may get. If the list is empty, the result is
-    // empty, because each cookie is sent only to its host.
+    // empty, because no host gets cookies of another host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    // Whether two hosts belong to one site. Hosts of one site are equal or have the same
-    // registrable domain. If the list is empty, one host must be a subdomain of the other.
+    // Whether two hosts belong to the same site. Two hosts belong to the same site if they are
+    // equal or have the same registrable domain. If the list is empty, one host must be a subdomain
+    // of the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {
@@ -123,8 +123,8 @@ public struct PublicSuffixes: Sendable {
         return tails.lastIndex { $0.utf8.count > suffix.utf8.count }.map { String(tails[$0]) }
     }
 
-    // The algorithm of publicsuffix.org: an exception decides first, then the longest rule, then
-    // the last label.
+    // Follows the algorithm of publicsuffix.org: an exception takes precedence over the longest
+    // rule, and the longest rule over the last label.
     private func suffix(_ tails: [Substring]) -> Substring {
         if let place = tails.firstIndex(where: { exceptions.contains(String($0)) }) {
             return tails[min(place + 1, tails.count - 1)]
@@ -137,8 +137,8 @@ public struct PublicSuffixes: Sendable {
     }
 
     // Returns a name and its parent domains, the longest first. If a label is empty or the name is
-    // too long, the result is empty. The limit bounds the work, because each parent domain is a
-    // copy.
+    // too long, the result is empty. The limit on the length bounds the work, because each parent
+    // domain is a copy.
     private static func tails(of name: String) -> [Substring] {
         if name.utf8.count > HostName.maxBytes { return [] }
         var tails = [name[...]]
@@ -149,7 +149,7 @@ public struct PublicSuffixes: Sendable {
         return tails.last?.isEmpty == true ? [] : tails
     }
 
-    // Hosts are compared in lower case and, as in DNS, in ASCII (`公司.cn` is `xn--55qx5d.cn`).
+    // Hosts are compared in lower case and in ASCII, as in DNS (`公司.cn` is `xn--55qx5d.cn`).
     private static func encoded(_ rule: Substring) -> String {
         if rule.utf8.allSatisfy({ $0 < 0x80 }) { return rule.lowercased() }
         return URL(string: "http://\(rule)/").flatMap { Origin($0)?.host } ?? rule.lowercased()

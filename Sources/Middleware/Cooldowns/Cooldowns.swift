@@ -4,44 +4,44 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The times until which nothing is sent to origins that answered 429 or 503 with `Retry-After`.
+/// Stores until when nothing is sent to an origin that answered 429 or 503 with `Retry-After`.
 ///
-/// ``Retry`` and the limits of `TurnpikeTraffic` begin cool-downs and honour them.
+/// ``Retry`` and the limits of `TurnpikeTraffic` start cool-downs, and wait until cool-downs end.
 ///
 /// ```swift
 /// let cooldowns = Cooldowns()
 /// let client = Client(stack: [.retry(cooldowns: cooldowns), .rateLimit(perSecond: 50, cooldowns: cooldowns)])
 /// ```
 ///
-/// A rate limit keeps calls in its line while a cool-down lasts. A call whose deadline comes before
-/// the end of the cool-down fails at once. A retry waits at least until the cool-down ends. If the
-/// limit is inside the retry, only the limit needs the object: each attempt passes the limit.
-/// Otherwise, pass the same object to both gates.
+/// During a cool-down, a rate limit queues the calls to the origin. If the deadline of a call is
+/// before the end of the cool-down, the call fails at once. A retry waits at least until the
+/// cool-down ends. If the limit is inside the retry gate, pass the object only to the limit. If the
+/// retry gate is inside the limit, pass the same object to both gates.
 ///
-/// With a ``CooldownSharing``, a replica that must wait 30 seconds tells the other replicas. While
-/// those replicas do not answer, each replica knows only the cool-downs that it has seen itself.
+/// With a ``CooldownSharing``, each replica reports its cool-downs to the other replicas. While
+/// other replicas do not answer, a replica uses only the cool-downs that it has started.
 public final class Cooldowns: Sendable {
     private struct Entry: BoundedMapEntry {
         var until = MonotonicInstant(nanoseconds: .min)
         var isInUse: Bool { false }
     }
 
-    /// The longest cool-down; longer wishes of servers are cut.
+    /// The longest cool-down; a longer `Retry-After` is shortened to this time.
     public let longest: Duration
 
     private let sharing: (any CooldownSharing)?
     private let key: (@Sendable (Request) -> String?)?
     private let entries = Mutex(BoundedMap<QuotaKey, Entry>())
-    // The end of the last cool-down, so that calls need no look-up if there is none.
+    // The end of the last cool-down, with which a call avoids a look-up if no cool-down lasts.
     private let end = Atomic<Int64>(.min)
 
     /// Creates cool-downs.
     /// - Parameters:
-    ///   - sharing: Reports the cool-downs to other replicas; nil keeps them in this process.
-    ///   - longest: The longest cool-down; longer wishes of servers are cut.
-    ///   - key: Returns the part of the origin that a cool-down is for, such as the name of an
-    ///     account. Pass the function that a limit gets by `key(_:)`. ``Retry`` uses this key; a
-    ///     limit uses its own function.
+    ///   - sharing: Reports the cool-downs to other replicas; if nil, nothing is reported.
+    ///   - longest: The longest cool-down, also for a longer `Retry-After`.
+    ///   - key: Returns the part of the origin that a cool-down applies to, such as the name
+    ///     of an account. Pass the same function to the `key(_:)` of a limit. ``Retry`` uses this
+    ///     key, but a limit uses its own function.
     public init(
         sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil
@@ -51,26 +51,25 @@ public final class Cooldowns: Sendable {
         self.key = key
     }
 
-    /// The effect of a gate that asks other replicas once in a pass; nil without other replicas.
     var sharedUse: GateEffect? { sharing?.effect }
 
-    /// The key of the cool-down of a request; nil if the scheme has no origins.
+    /// The key for the cool-down of a request, or nil if URLs of this scheme have no origin.
     func key(of request: Request) -> QuotaKey? {
         request.origin.map { QuotaKey(origin: $0, part: key?(request)) }
     }
 
-    /// The end of a cool-down, if this replica knows one; otherwise nil.
+    /// The end of a cool-down, or nil if this replica knows of no cool-down.
     public func end(of key: QuotaKey, at now: MonotonicInstant) -> MonotonicInstant? {
         guard now.nanoseconds < end.load(ordering: .relaxed) else { return nil }
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
 
-    /// The cool-downs that last, for the live figures of a gate.
+    /// The current cool-downs, for the live figures of a gate.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         entries.withLock { entries in
             entries.compactMap { key, entry in
                 guard now < entry.until else { return nil }
-                // The part of a key may be a secret.
+                // The part of a key may be a secret and is therefore left out.
                 return LiveFigure(
                     "cool-down of \(key.origin?.description ?? "all")",
                     "\(now.duration(to: entry.until).text) left", isTrouble: true)
@@ -78,7 +77,7 @@ public final class Cooldowns: Sendable {
         }
     }
 
-    /// Begins a cool-down if a response asks for one, and reports it to the other replicas.
+    /// Begins a cool-down if a response has `Retry-After`, and reports it to the other replicas.
     public func note(
         _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,
         in context: Context
@@ -99,7 +98,7 @@ public final class Cooldowns: Sendable {
         sharing?.tell(of: duration, for: key, gate: gate, in: context)
     }
 
-    /// Notes a cool-down that another replica has reported.
+    /// Stores a cool-down that another replica has reported.
     /// - Returns: Whether the reported cool-down ends later than the known cool-down.
     @discardableResult
     public func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
@@ -107,7 +106,7 @@ public final class Cooldowns: Sendable {
         let until = now.advanced(by: min(duration, longest))
         let isNews = entries.withLock { entries in
             entries.update(key, orMake: Entry()) { entry in
-                // Two gates that see the same response begin one cool-down.
+                // If two gates see the same response, only one of them begins a cool-down.
                 let isNews = entry.until.advanced(by: .milliseconds(100)) < until
                 entry.until = max(entry.until, until)
                 return isNews
@@ -117,7 +116,6 @@ public final class Cooldowns: Sendable {
         return isNews
     }
 
-    /// The time left of a cool-down: the time of other replicas or, if it is unknown, of this one.
     func timeLeft(
         of key: QuotaKey, gate: String, in context: Context
     ) async -> Duration? {
@@ -129,21 +127,21 @@ public final class Cooldowns: Sendable {
     }
 }
 
-/// Reports cool-downs to other replicas, and asks for the cool-downs of other replicas.
+/// Reports cool-downs to other replicas, and requests cool-downs from other replicas.
 public protocol CooldownSharing: Sendable {
-    /// The effect of a gate that asks once in a pass.
+    /// The effect of a gate that sends one request to other replicas for each attempt.
     var effect: GateEffect { get }
 
-    /// Reports a cool-down to the other replicas, without a wait.
+    /// Reports a cool-down to the other replicas, and returns immediately.
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context)
 
-    /// The time left of a cool-down; nil if there is no cool-down, or if it is unknown.
+    /// The time left of a cool-down, or nil if no cool-down is known.
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }
 
-/// The owner of a quota or of a cool-down: an origin, and perhaps an account of that origin.
+/// The scope of a quota or a cool-down: an origin, and perhaps an account of that origin.
 public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
-    /// The origin; nil for all origins together.
+    /// The origin, or nil for all origins together.
     public let origin: Origin?
     /// The part of the origin, such as an account.
     public let part: String?
@@ -154,10 +152,10 @@ public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
         self.part = part
     }
 
-    /// The whole key as text, however long; a store keeps the quota under it.
+    /// The key as text of any length, under which a store keeps the quota.
     public var text: String { text(part) }
 
-    /// The origin and the part, for people; a long part is cut.
+    /// The origin and the part, with a part of at most 64 characters.
     public var description: String {
         text(part.map { $0.count > 64 ? "\($0.prefix(64))…" : $0 })
     }

@@ -7,11 +7,11 @@ import TurnpikeSupport
 ///
 /// The limit covers all work inside the gate: queues, attempts, waits between attempts, redirects,
 /// the refresh of a token, and the body until its last byte has arrived. If a call is streaming,
-/// the limit ends with the head. Place the gate outermost.
+/// the limit applies only until the response head arrives. Place the gate outermost.
 ///
-/// If the whole body arrives in time, the caller can read the body at any later time, even if the
-/// body is in a file or is decoded during the read. If the caller reads slowly and the transport
-/// stops receiving, the limit continues to run.
+/// If the whole body arrives in time, the caller can read the body at any later time, even from a
+/// file or with decoding. If the caller reads slowly and the transport stops receiving, the time
+/// still counts.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -22,10 +22,10 @@ import TurnpikeSupport
 /// ```
 ///
 /// When the limit ends, the caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded``
-/// immediately. The transport then closes the exchange, and sends nothing more.
+/// immediately. After the limit, the transport closes the exchange, and sends nothing more.
 /// ``TurnpikeCore/Call/deadline(_:)`` sets another limit for one call.
-/// ``TurnpikeCore/Call/deadline(until:)`` ends a call when the caller of the service stops waiting
-/// (`DeadlineField`). `PropagateDeadline` tells the next server how much time is left.
+/// ``TurnpikeCore/Call/deadline(until:)`` sets the instant when the client of a server stops
+/// waiting (`DeadlineField`). `PropagateDeadline` tells the next server how much time is left.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. If an adapter,
 /// logger, condition or policy blocks its thread, the caller waits for that hook even after the
@@ -84,14 +84,14 @@ extension Gate where Self == Deadline {
 
 /// The deadline of one call (``TurnpikeCore/Call/deadline(_:)``), for gates that apply deadlines.
 public enum DeadlineOption: RequestOptionKey {
-    /// Returns a ``Deadline``, which applies the option if no gate of the stack does.
+    /// Returns a ``Deadline``, which applies the option if the stack has no such gate.
     public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
 }
 
 /// The instant when the caller of this service stops waiting
 /// (``TurnpikeCore/Call/deadline(until:)``).
 enum CallerDeadlineOption: RequestOptionKey {
-    // This limit never ends, so only the option counts.
+    // This limit never ends, and only the option limits the call.
     static func gate(for value: MonotonicInstant) -> (any Gate)? { Deadline(.seconds(1 << 40)) }
 }
 
@@ -99,9 +99,9 @@ extension Call {
     /// Ends this call at the latest at an instant of the client's clock, in addition to other
     /// deadlines.
     ///
-    /// Use it with the instant when the caller of a service stops waiting (`DeadlineField`). After
-    /// that instant the call fails with ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
-    /// nothing more is sent. If the instant is nil, the call has only its other deadlines.
+    /// Pass the instant when the client of a server stops waiting (`DeadlineField`). After that
+    /// instant the call fails with ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and nothing
+    /// more is sent. If the instant is nil, only the other deadlines apply.
     public func deadline(until end: MonotonicInstant?) -> Call {
         end.map { option(CallerDeadlineOption.self, $0) } ?? self
     }
@@ -110,9 +110,10 @@ extension Call {
     ///
     /// This limit replaces the client's deadline.
     ///
-    /// The limit covers the call until the last byte of its body has arrived. If the call is
-    /// ``/TurnpikeCore/Call/streaming()``, the limit ends with the head. The limit applies to each
-    /// exchange of a call: to each attempt of a download that resumes, to each connection of an
-    /// event stream, to each page of a collection. To limit the total time, cancel the task.
+    /// The limit covers the call until the last byte of the body has arrived. If the call is
+    /// ``/TurnpikeCore/Call/streaming()``, the limit applies only until the head arrives. The limit
+    /// applies to each exchange separately: each attempt of a download that resumes, each
+    /// connection of an event stream, and each page of a collection. To limit the total time of
+    /// several exchanges, cancel the task.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

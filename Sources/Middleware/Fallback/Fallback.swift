@@ -14,10 +14,10 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// Place this gate outside all gates whose failures it replaces. Inside a retry gate, a substitute
-/// response would prevent the retries. If the caller cancels a call, the call gets no substitute
+/// Place this gate outside all gates whose failures the gate must replace. Inside a retry gate, a
+/// substitute response prevents retries. If the caller cancels a call, the call gets no substitute
 /// response. The gate drains or cancels the response that it replaces. If a body breaks off after
-/// its head, the gate replaces the response only if an inner ``Retry`` has buffered the body.
+/// the head, the gate replaces the response only if an inner ``Retry`` has buffered the body.
 public struct Fallback: Interceptor {
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: @Sendable (Outcome, Context) async throws -> Response
@@ -26,9 +26,9 @@ public struct Fallback: Interceptor {
     /// Creates a fallback whose response comes from a closure.
     /// - Parameters:
     ///   - condition: Returns whether to replace an outcome. By default, the gate replaces every
-    ///     error and every status from 500 on, even if a validator has refused the response.
+    ///     error and every status of 500 or more, even if a validator has refused the response.
     ///   - answer: Returns the substitute response, or throws the error for the call. The closure
-    ///     may suspend until the deadline of the call.
+    ///     may suspend until the deadline of the call ends.
     public init(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
         _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
@@ -61,10 +61,9 @@ public struct Fallback: Interceptor {
         }
     }
 
-    /// Whether an outcome is an error or has a status from 500 on.
+    /// Whether an outcome is an error or has a status of 500 or more.
     ///
-    /// If the error comes from a validator that refused the response, the status of that response
-    /// decides.
+    /// If a validator refused the response, the status of that response decides.
     public static func standardCondition(_ outcome: Outcome) -> Bool {
         outcome.status.map { $0.code >= 500 } ?? true
     }
@@ -76,7 +75,7 @@ public struct Fallback: Interceptor {
         return facts
     }
 
-    /// Runs the rest of the chain, and returns the substitute response if it fails.
+    /// Runs the inner gates, and returns the substitute response if they fail.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -93,8 +92,8 @@ public struct Fallback: Interceptor {
         return try await answer(outcome, context)
     }
 
-    // If a deadline inside this gate has ended, the outcome is a failure. If a deadline outside has
-    // ended, the context is cancelled.
+    // If a deadline inside this gate has ended, the outcome is a failure. If a deadline outside
+    // this gate has ended, the context is cancelled.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error.map(ClientError.isCancellation) ?? false
             || context.cancelReason != nil || Task.isCancelled

@@ -2,9 +2,9 @@
 
 public import TurnpikeCore
 
-/// A stack that acts as one gate of another stack.
+/// Combines a stack into one gate of another stack.
 ///
-/// A group is one value for gates that the services of a team share, or that a plugin provides.
+/// Use a group for gates that several services share, or that a plugin provides.
 ///
 /// ```swift
 /// let house = Group([.limits(), .idleTimeout(.seconds(20))], name: "house rules")

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Applies gates to requests to certain origins (scheme, host and port).
+/// Applies gates only to requests for certain origins (scheme, host and port).
 ///
 /// ```swift
 /// let api = Origin(scheme: "https", host: "api.example.com", port: 443)
@@ -13,7 +13,7 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// Place these gates inside a ``Redirect``, which changes the origin of the request.
+/// Place this gate inside a ``Redirect``, because a redirect may change the origin of the request.
 public struct Only: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
@@ -44,7 +44,7 @@ public struct Only: GateGroup {
 }
 
 extension Gate where Self == Only {
-    /// Applies gates to requests to certain origins; see ``Only``.
+    /// Applies gates only to requests for certain origins; see ``Only``.
     public static func only(for origins: Set<Origin>, _ stack: Stack) -> Self {
         Only(for: origins, stack)
     }

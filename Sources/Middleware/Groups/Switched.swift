@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Turns gates on or off, or on for a share of the calls, while the client is in use.
+/// Turns gates on, off, or on for a share of the calls, while the client is in use.
 ///
 /// ```swift
 /// let hedging = Switch()
@@ -13,10 +13,10 @@ public import TurnpikeCore
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
-/// Each change is an event. The next call that meets the switch reports the change and its author
-/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share.
+/// Each change is an event. The next call that passes the switch reports the change and its author
+/// in the logs and in the trace. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
-    // The share, as bits, because an atomic can hold them.
+    // The bits of the share, because an atomic cannot hold a `Double`.
     private let bits: Atomic<UInt64>
     private let isNews: Atomic<Bool>
     private let setter: Mutex<String?>
@@ -24,7 +24,7 @@ public final class Switch: Sendable {
     /// Creates a switch.
     /// - Parameters:
     ///   - share: The share of the calls that pass through the gates, from 0 (off) to 1 (on).
-    ///   - name: The person or program that sets the share. With a name, the first share is an
+    ///   - name: The person or program that sets the share. With a name, the first share is also an
     ///     event.
     public init(share: Double = 1, by name: String? = nil) {
         bits = Atomic(Self.clamped(share).bitPattern)
@@ -38,9 +38,9 @@ public final class Switch: Sendable {
     /// The person or program that set the share, or nil for a first share without a name.
     var setBy: String? { setter.withLock { $0 } }
 
-    /// Sets the share for all calls that arrive from now on.
+    /// Sets the share for all later calls.
     ///
-    /// If the share does not change, there is no event.
+    /// If the share does not change, the switch creates no event.
     /// - Parameters:
     ///   - share: The share, from 0 (off) to 1 (on).
     ///   - name: The person or program that sets the share.
@@ -55,10 +55,10 @@ public final class Switch: Sendable {
 
     /// Returns whether the switch is on for a call.
     ///
-    /// All checks of one call return the same result, unless the share changes.
+    /// All checks of one call return the same result, unless the share changes between the checks.
     /// - Parameters:
     ///   - context: The context of the call.
-    ///   - gate: The name of the gate that asks.
+    ///   - gate: The name of the gate that checks the switch.
     /// - Returns: Whether the call passes through the gates.
     public func isOn(for context: Context, by gate: @autoclosure () -> String) -> Bool {
         if isNews.load(ordering: .relaxed), isNews.exchange(false, ordering: .relaxed) {
@@ -66,7 +66,7 @@ public final class Switch: Sendable {
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // The hash makes the selected calls independent of the calls that a log samples.
+        // A hash selects the calls; this choice is independent of the sampling of logs.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }
@@ -77,7 +77,7 @@ public final class Switch: Sendable {
         LiveFigure("switch", text + (setBy.map { ", set by \($0)" } ?? ""), isTrouble: isTrouble)
     }
 
-    /// The share as words.
+    /// The share as a text for people.
     public var text: String {
         switch share {
         case 0: "off"
@@ -91,7 +91,7 @@ public final class Switch: Sendable {
 
 /// Gates behind a ``Switch``.
 ///
-/// A request that skips the gates costs one check.
+/// For a request that does not pass through the gates, the only cost is one check of the switch.
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
@@ -114,7 +114,7 @@ public struct Switched: GateGroup {
         return facts
     }
 
-    /// The state of the switch, which counts as trouble if someone has lowered the share.
+    /// The state of the switch, which counts as trouble if the share was lowered.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         [control.liveFigure(isTrouble: control.share < 1 && control.setBy != nil)]
     }

@@ -11,10 +11,9 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// The condition gets the request as the outer gates have changed it. The condition runs each time
-/// a request arrives at the gate: for each hop inside a redirect gate, and for each attempt inside
-/// a retry gate. The condition must not block. If the condition returns false, the request skips
-/// the gates.
+/// The condition gets the request with the changes of the outer gates. The condition runs for each
+/// hop inside a redirect gate, and for each attempt inside a retry gate. The condition must not
+/// block. If the condition returns false, the request skips the gates of the group.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

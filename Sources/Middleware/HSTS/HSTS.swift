@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Uses TLS for hosts that require it (HTTP Strict Transport Security, RFC 6797).
 ///
-/// The gate changes an http URL of such a host to https before anything is sent. Port 80 becomes
-/// 443; another port does not change. The gate learns hosts from the field
-/// `Strict-Transport-Security`, but only of responses over TLS.
+/// The gate changes an http URL of a known host to https before anything is sent. The gate changes
+/// port 80 to 443, and does not change other ports. The gate learns hosts from the field
+/// `Strict-Transport-Security` of responses over TLS.
 ///
-/// Place this gate inside ``Redirect``, so that the gate sees each hop. Place it outside
-/// ``Cookies``, credentials and a ``URLPolicy`` that allows only https. If a redirect leads from
-/// https to http at such a host, the gate changes the target to https.
+/// Place this gate inside ``Redirect``, because each hop may need the upgrade. Place this gate
+/// outside ``Cookies``, credentials and a ``URLPolicy`` that allows only https. If a redirect leads
+/// from https to http at a known host, the gate changes the target to https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore
 
@@ -19,7 +19,7 @@ public struct HSTS: Interceptor {
     /// - Parameter store: The store of the hosts; by default a new store in memory.
     public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
 
-    /// States that the gate turns http into https, and its place outside of cookies.
+    /// States that the gate changes http to https, and must be outside of cookies.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "changes http to https if the host requires TLS", .upgradesScheme,
@@ -30,7 +30,7 @@ public struct HSTS: Interceptor {
             ])
     }
 
-    /// Upgrades the request, and learns the host from the response.
+    /// Changes the request to https if necessary, and reads the response's policy.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -52,11 +52,11 @@ public struct HSTS: Interceptor {
         }
     }
 
-    /// Waits until the hosts are written to their file.
+    /// Returns when the file contains all hosts.
     public func shutdown() async { await store.flush() }
 
     private func learn(from head: ResponseHead, _ context: Context) {
-        // A cached response is ignored, because the host may have withdrawn its policy since.
+        // A cached response is ignored, because the host may have withdrawn its policy.
         if !head.isStored, let origin = Origin(head.url), origin.scheme == "https",
             let line = head.headers.first("Strict-Transport-Security")
         {

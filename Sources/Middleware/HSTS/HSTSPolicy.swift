@@ -15,15 +15,15 @@ struct HSTSPolicy: Hashable, Sendable {
     /// Parses a line, or returns nil if the line has no `max-age`, repeats a directive, or breaks
     /// the syntax.
     init?(_ text: String) {
-        // A transport may have joined several lines with commas. The first line counts (RFC 6797
-        // §8.1).
+        // A transport may have joined several lines with commas. The first line takes precedence
+        // (RFC 6797 §8.1).
         guard let line = Grammar.split(text[...], at: UInt8(ascii: ",")).first else { return nil }
         var seen: Set<String> = []
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            // The code splits bytes, because a search for a character may look back over any amount
-            // of text.
+            // The code splits bytes, because a search for a `Character` may have to read any amount
+            // of earlier text.
             let parts = directive.utf8.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
             ).map { Substring($0) }

@@ -6,14 +6,14 @@ public import TurnpikeSupport
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// The store keeps at most 10,000 hosts. If the store is full, it removes the hosts that expire
-/// first. An expired host has no effect, but stays until its place is needed. If the clock is wrong
-/// for a while, the store therefore does not lose hosts.
+/// The store keeps at most 10,000 hosts. If the store is full, the store removes the hosts that
+/// expire first. The store ignores an expired host, and removes that host only when the store is
+/// full. The store therefore loses no hosts if the clock of the system is wrong for a while.
 ///
-/// The file has mode 0600. The store replaces the whole file one second after a change. A line that
-/// is not valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
-/// Two stores with one file overwrite each other's hosts, so the clients of a process should share
-/// a store. Clients whose stack files name the same file share one store.
+/// The file has mode 0600. The store replaces the whole file one second after a change. The store
+/// skips a line that is not valid. The file must meet the same conditions as the file of a
+/// ``CookieJar``. Clients of one process should share a store, because two stores with one file
+/// overwrite each other's hosts. Clients whose stack files name the same file share one store.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date
@@ -58,8 +58,8 @@ public final class HSTSStore: Sendable {
 
     func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
-            // The store looks up every suffix of the name, so the length of the name is bounded
-            // (RFC 1035 §2.3.4).
+            // The length of the name is bounded (RFC 1035 §2.3.4), because the store looks up every
+            // suffix of the name.
             if entries.isEmpty || host.utf8.count > HostName.maxBytes { return false }
             var rest = Self.key(host)[...]
             var isHostItself = true
@@ -76,8 +76,8 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    // Applies a `Strict-Transport-Security` line. Pass only lines from responses over TLS. A line
-    // from an IP address is ignored (RFC 6797 §8.1.1).
+    // Applies a `Strict-Transport-Security` line. Pass only lines of responses over TLS. The store
+    // ignores a line from an IP address (RFC 6797 §8.1.1).
     func store(_ line: String, from host: String, at date: Date) {
         guard let policy = HSTSPolicy(line) else { return }
         if policy.maxAge == 0 {
@@ -96,13 +96,13 @@ public final class HSTSStore: Sendable {
         if put(host, until: expires, includesSubdomains) { file?.changed(content) }
     }
 
-    // Returns whether the change is worth a write.
+    // Returns whether the file should be written.
     @discardableResult
     private func put(_ host: String, until expires: Date, _ includesSubdomains: Bool) -> Bool {
         guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return false }
         let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
         return entries.withLock { entries in
-            // If the expiry date moves by seconds with each response, the change is not written.
+            // The file is not written if the expiry date moves only by seconds.
             let before = entries.updateValue(entry, forKey: key)
             if entries.count > Self.maxHosts { Self.shrink(&entries) }
             guard let before, before.includesSubdomains == includesSubdomains else { return true }
@@ -126,8 +126,7 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth of the hosts that expires first, so that many insertions share the cost of
-    // one sort. No clock is needed.
+    // Removes those 10 % of the hosts that expire first: one sort then serves many insertions.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

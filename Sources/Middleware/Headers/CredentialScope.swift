@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides whether a request may carry a gate's credential.
+/// Decides whether a request may carry the credential of a gate.
 ///
 /// A gate that sends a credential creates a scope from its ``CredentialOrigins``.
 public struct CredentialScope: Sendable {
@@ -20,7 +20,7 @@ public struct CredentialScope: Sendable {
     /// The listed origins, or nil if there is no list.
     public var listed: Set<Origin>? { origins.listed }
 
-    /// Whether a request may carry the credential and does not already have a credential.
+    /// Whether a request may carry the credential and does not carry a credential yet.
     ///
     /// After a redirect through a foreign origin, a request gets no credential, even at a listed
     /// origin.
@@ -30,24 +30,24 @@ public struct CredentialScope: Sendable {
         try reaches(request, in: context) && !request.headers.contains(.authorization)
     }
 
-    /// Whether a request goes to one of the origins, and came through no other origin by redirects.
+    /// Whether a request goes to an allowed origin, and came through no other origin by redirects.
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Other attempts may have other redirects, so only the redirects of this request count.
+        // Only the redirects of this request count; other attempts may have other redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    // Whether a request without redirects goes to one of the origins. The result is nil if the only
-    // origin is not known yet.
+    // Whether a request without redirects goes to one of the origins. The result is nil if the
+    // origin of ``CredentialOrigins/own`` is not known yet.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.value.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
     }
 
-    /// Why a request gets no credential.
+    /// The reason why a request gets no credential.
     ///
     /// The result is nil if the request gets a credential, or if the origin is not known yet.
     public func obstacle(to request: Request?) -> String? {
@@ -58,14 +58,14 @@ public struct CredentialScope: Sendable {
         return mayReach(request) == false ? "the credential is not for this origin" : nil
     }
 
-    /// Whether a response comes from the origin to which the request's credential was sent.
+    /// Whether a response comes from the origin that received the request's credential.
     ///
-    /// An inner redirect may have led to another origin.
+    /// An inner redirect may lead to another origin.
     public func covers(_ head: ResponseHead, to request: Request) -> Bool {
         Origin(head.url) == request.origin
     }
 
-    // The caller chooses the first origin of a call, but not the origins of redirects.
+    // The caller chooses the first origin of a call, and servers choose the origins of redirects.
     private func bound(to first: Origin, in context: Context) -> Set<Origin> {
         own.value.withLock { own in
             let known = own ?? context.baseOrigin ?? first
@@ -103,12 +103,12 @@ extension Outcome {
 /// ```
 ///
 /// If a redirect leads to an origin that is not listed, the call loses the credential. The call
-/// does not get the credential back at a listed origin, because no other server may choose how the
-/// credential is used.
+/// gets no credential at later hops, even at a listed origin, because another server has chosen the
+/// URL.
 public struct CredentialOrigins: Sendable {
     let listed: Set<Origin>?
     let fault: String?
-    // The object for one origin that several gates share. If nil, each gate has its own origin.
+    // An object with which several gates share one origin. If nil, each gate has its own origin.
     let shared: OwnOrigin?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: OwnOrigin? = nil) {
@@ -119,12 +119,12 @@ public struct CredentialOrigins: Sendable {
 
     /// The origin of the client's base URL.
     ///
-    /// If there is no base URL, it is the origin of the first request that passes through the gate.
+    /// Without a base URL, the origin is that of the first request that passes through the gate.
     public static let own = CredentialOrigins(listed: nil)
 
-    /// Returns ``own`` for gates that share one origin: all gates with the returned value.
+    /// Returns ``own`` for several gates that share one origin.
     ///
-    /// An example is a stack that replaces another stack: both gates keep the same origin.
+    /// For example, if one stack replaces another stack, both gates have the same origin.
     public static func sharedOwn() -> CredentialOrigins {
         CredentialOrigins(listed: nil, shared: OwnOrigin())
     }
@@ -162,7 +162,7 @@ public struct CredentialOrigins: Sendable {
     }
 }
 
-/// The one origin of ``CredentialOrigins/own``, as soon as it is known.
+/// The origin of ``CredentialOrigins/own``, which is set once.
 final class OwnOrigin: Sendable {
     let value = Mutex<Origin?>(nil)
 }

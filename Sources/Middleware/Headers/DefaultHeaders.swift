@@ -4,9 +4,10 @@ public import TurnpikeCore
 
 /// Sets default header fields on requests that do not have these fields.
 ///
-/// The gate never changes a field that the caller or an outer gate has set. Leave `Accept` to the
-/// serializers, and `Accept-Encoding` to the transport: URLSession always decodes the codings that
-/// it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
+/// The gate never changes a field that the caller or an outer gate has set. Do not set `Accept`,
+/// which the serializers set, or `Accept-Encoding`, which the transport sets. URLSession always
+/// decodes the codings that it negotiates. Fields with secrets have the same restrictions as in
+/// ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields
@@ -14,12 +15,12 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     /// Creates a gate that sets missing fields.
     /// - Parameters:
     ///   - headers: The default fields. If the request has no field of a name, the gate sets all
-    ///     lines of that name.
+    ///     lines with that name.
     ///   - languages: The languages for `Accept-Language`, most preferred first; only the first six
     ///     count. There is no default, because the locale of a server is not the locale of its
     ///     users.
     ///   - origins: The origins that receive fields with secrets. If nil, only the origin where a
-    ///     call begins receives them.
+    ///     call begins receives the fields with secrets.
     public init(
         _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
     ) {
@@ -61,8 +62,8 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     }
 
     // Returns a list of choices, most preferred first, with weights that decrease by 0.1 (RFC 9110
-    // §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. The lowest weight is 0.1, because 0 would
-    // refuse the choice.
+    // §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. The lowest weight is 0.1, because a weight
+    // of 0 refuses the choice.
     static func weighted(_ choices: some Sequence<String>) -> String {
         choices.enumerated().map { index, choice in
             "\(choice);q=" + (index == 0 ? "1.0" : "0.\(max(10 - index, 1))")

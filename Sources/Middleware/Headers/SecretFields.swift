@@ -2,21 +2,20 @@
 
 import TurnpikeCore
 
-/// Decides whether a gate may set a field with the name of a secret.
+/// Decides whether a gate may set a field whose name is the name of a secret.
 ///
-/// After a redirect to another origin, the gate may not set the field: another server has chosen
-/// the destination.
+/// After a redirect to another origin, the gate may not set the field, because another server has
+/// chosen the URL.
 struct SecretFields: Sendable {
     // If nil, only the origin where the call began receives fields with secrets.
     private let scope: CredentialScope?
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
-    /// The listed origins that receive fields with secrets, or nil if there is no list.
     var listed: Set<Origin>? { scope?.listed }
 
-    // Returns the effects of a gate that sets fields, some of which may be secrets. If a request
-    // goes to an origin that is not listed, the effects do not contain the fields with secrets.
+    // Returns the effects of a gate that sets fields, which may be secrets. If a request goes to an
+    // origin that is not listed, the effects do not contain the fields with secrets.
     func effects(
         of names: some Sequence<HTTPHeaders.Name>, on request: Request?
     ) -> [GateEffect] {

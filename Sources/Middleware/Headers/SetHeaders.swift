@@ -4,10 +4,10 @@ public import TurnpikeCore
 
 /// Sets and adds header fields on each request.
 ///
-/// Inside a ``Redirect``, the gate sees each hop. If a redirect leads to another origin that is not
-/// listed, the gate leaves out fields with secrets. The name of a field decides whether it is a
-/// secret (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`). ``Only``
-/// restricts other fields to an origin.
+/// Inside a ``Redirect``, the gate sets the fields on each hop. If a redirect leads to an origin
+/// that is not listed, the gate does not send fields with secrets. The name of a field decides
+/// whether the field is a secret (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`,
+/// `X-Api-Key`). To restrict other fields to an origin, use ``Only``.
 public struct SetHeaders: SynchronousRequestAdapter {
     private let replacing: HTTPHeaders
     private let adding: HTTPHeaders
@@ -18,7 +18,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
     ///   - headers: Fields that replace the fields of the same names.
     ///   - adding: Fields that are added after the fields of the same names.
     ///   - origins: The origins that receive fields with secrets. If nil, only the origin where a
-    ///     call begins receives them.
+    ///     call begins receives the fields with secrets.
     public init(
         _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
     ) {

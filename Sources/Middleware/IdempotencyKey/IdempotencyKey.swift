@@ -2,15 +2,15 @@
 
 public import TurnpikeCore
 
-/// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
+/// Adds a key by which a server recognizes a repetition of a request that is not idempotent.
 ///
-/// Place this gate outside a ``Retry``. With the key, the retry gate may send POST and PATCH again;
-/// a retry gate outside does not see the key. The key is a random UUID. All attempts of a call have
-/// the same key, wherever the gate is placed. The gate does not replace a key that the caller has
-/// set.
+/// Place this gate outside a ``Retry``. With the key, an inner retry gate may send POST and PATCH
+/// again. An outer retry gate does not see the key. The key is a random UUID. All attempts of a
+/// call have the same key, even if the gate is inside the retry gate. The gate does not replace a
+/// key that the caller has set.
 ///
-/// Use this gate only with servers that support the key: other servers perform a repeated request
-/// twice.
+/// Use this gate only with servers that support the key, because other servers perform a repeated
+/// request twice.
 public struct IdempotencyKey: SynchronousRequestAdapter {
     private enum Key: ContextKey {
         static let defaultValue: String? = nil
@@ -44,8 +44,8 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(
             header, context.value(of: Key.self) { context.random.uuid() })
-        // The option is set because a ``Retry`` looks for a field with the standard name only. If
-        // the caller has set the option for this call, the caller's value stays.
+        // The option is set because ``Retry`` looks only for a field with the standard name. If the
+        // caller has set the option for this call, the gate does not change the option.
         if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
     }
 }

@@ -3,11 +3,11 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Ends a transfer whose body stalls, or arrives too slowly.
+/// Ends a transfer whose body stalls or arrives too slowly.
 ///
-/// The time counts only while the caller waits for a chunk, so a caller that reads slowly does not
-/// cause this error. The limit ends when the whole body has arrived. If a wait is too long, the
-/// call fails with ``/TurnpikeCore/ClientError/Code/idleTimeout``. If a call is
+/// The time counts only while the caller waits for a chunk. A caller that reads slowly causes no
+/// error. The limit ends when the whole body has arrived. If a wait is too long, the call fails
+/// with ``/TurnpikeCore/ClientError/Code/idleTimeout``. If a call is
 /// ``/TurnpikeCore/Call/streaming()``, the gate's limit does not apply, but the call can set a
 /// limit. ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` sets another limit for one
 /// call.
@@ -58,13 +58,13 @@ public struct IdleTimeout: PhasedInterceptor {
             passedOver: passedOver)
     }
 
-    /// Starts the limit on the content that an inner retry gate reads.
+    /// Sets the limit for content that an inner retry gate reads.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         guard let rule = rule(for: request), let limit = rule.limit else { return context }
         return next.context(idleFor: limit, minBytes: rule.minBytes, window: rule.window)
     }
 
-    /// Starts the limit on the response's body.
+    /// Sets the limit for the body of the response.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         guard let rule = rule(for: request), let limit = rule.limit else { return true }
         response.body.limitIdleTime(
@@ -85,7 +85,7 @@ extension IdleTimeout: PromptlyCancellable {}
 
 enum IdleTimeoutOption: RequestOptionKey {
     /// A request that a gate sends for all calls, such as a request for a token, does not have this
-    /// option, so it gets no limit.
+    /// option and therefore gets no limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// The gate is innermost, because each attempt has its own body.
@@ -105,7 +105,7 @@ extension Gate where Self == IdleTimeout {
 extension Call {
     /// Ends this call if its body stalls or arrives too slowly.
     ///
-    /// This limit replaces the client's limit for this call, including the lowest rate; see
+    /// This limit replaces the client's limit and lowest rate for this call; see
     /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
     /// The limit also applies to a call that is ``/TurnpikeCore/Call/streaming()``. If the client

@@ -4,10 +4,10 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Limits the bytes that a server can make the client hold or read.
+/// Limits how many bytes of a response the client stores or reads.
 ///
 /// The limits apply after decoding. Place this gate inside the gates that follow redirects or drain
-/// responses, so that the limits apply to those responses too. If a response exceeds a limit, the
+/// responses, because the limits must apply to all responses. If a response exceeds a limit, the
 /// call fails with ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
 /// sets other limits for one call.
 public struct Limits: PhasedInterceptor {
@@ -26,17 +26,19 @@ public struct Limits: PhasedInterceptor {
         public var headerCount: Int
         /// The maximum factor by which decoding may enlarge the content.
         ///
-        /// Decoded content of 1 MiB is always allowed. If the transport counts bytes before it
-        /// decodes them (libcurl), the factor applies to the bytes received so far. Otherwise the
-        /// factor applies to the whole content, if the server declares its size (URLSession). The
-        /// factor does not apply to event streams: a stream that repeats itself for days is no
-        /// decompression bomb, and ``line`` limits each event.
+        /// Decoded content of 1 MiB is always allowed. If the transport counts the encoded bytes
+        /// (libcurl), the factor applies to the bytes received so far. If the transport does not
+        /// count the encoded bytes (URLSession), the factor applies to the whole content, if the
+        /// server declares its size. The factor does not apply to event streams, because a
+        /// repetitive stream may have a high factor over days. The limit ``line`` applies to each
+        /// event.
         public var ratio: Int
         /// The maximum number of content codings that are applied one after another.
         ///
-        /// No server needs more than two codings, and each coding multiplies the size that a small
-        /// response can have. The limit applies to the codings that the transport leaves in the
-        /// head. A transport limits the codings that the transport itself decodes (libcurl: five).
+        /// No server needs more than two codings, and each coding multiplies the possible size of a
+        /// small response. The limit applies to the codings that remain in the head after the
+        /// transport has decoded the content. The transport limits the codings that the transport
+        /// decodes (libcurl: five).
         public var codings: Int
         /// The maximum number of bytes of one line, item or event of a stream.
         public var line: Int
@@ -72,7 +74,7 @@ public struct Limits: PhasedInterceptor {
             .limitsContent(body), .limitsDecoding(ratio: bounds.ratio))
     }
 
-    /// Limits the content that the call collects in memory.
+    /// Sets the limit for content that the call collects in memory.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let bounds = bounds(for: request)
         if let body = bounds.body { context.maxBytes = body }
@@ -133,7 +135,7 @@ public struct Limits: PhasedInterceptor {
         let limit = bounds.body.map { Int64($0) } ?? .max
         if body.encodedBytes != nil, !isStreaming {
             let counter = ByteCounter()
-            // The handler must not retain the body.
+            // The handler must not retain the body, because the body retains the handler.
             let canceller = body.canceller
             body.onChunk { chunk in
                 let decoded = Self.decoded(canceller.encodedBytes ?? .max, bounds)
@@ -149,7 +151,7 @@ public struct Limits: PhasedInterceptor {
         body.onChunk { try Self.check(counter.add($0.count), bound) }
     }
 
-    // Returns the largest decoded size that this number of encoded bytes may have.
+    // Returns the largest decoded size for a number of encoded bytes.
     private static func decoded(_ encoded: Int64, _ bounds: Bounds) -> Int64 {
         let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(bounds.ratio))
         return overflows ? .max : max(product, 1_048_576)
@@ -159,7 +161,7 @@ public struct Limits: PhasedInterceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    // The body adds the head to this error if the error ends the body.
+    // If the error ends the body, the body adds the head to the error.
     private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
             .tooLarge, message + "; raise the limit if this is expected", response: head,

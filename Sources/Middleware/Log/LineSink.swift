@@ -5,18 +5,18 @@ import Synchronization
 import TurnpikeCore
 public import TurnpikeSupport
 
-/// Writes lines to a file or another destination from its own queue.
+/// Writes lines to a file or another destination on a separate queue.
 ///
 /// The queue is bounded. If the destination is slower than the calls, the sink drops lines and
-/// counts them. Later, the sink writes a line with the number of dropped lines.
+/// counts the dropped lines. Later, the sink writes a line with the number of dropped lines.
 ///
-/// The sink writes all queued lines when a client that uses it is shut down. The sink also writes
-/// these lines when the process exits normally (`exit`, or the end of the main function). If the
-/// process is killed or traps, the queued lines are lost.
+/// The sink writes all queued lines when a client with this sink is shut down. The sink also writes
+/// the queued lines when the process exits normally (`exit`, or the end of the main function). If
+/// the process is killed or traps, the queued lines are lost.
 public final class LineSink: LogSink {
     private enum Flow {
         case flowing
-        /// The latest flush has reached its limit, and the sink has written no line since.
+        /// The latest flush reached the time limit, and the sink wrote no line after that flush.
         case stuck
     }
 
@@ -32,8 +32,7 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
-    // The sink calls the closure after each write: with the error if the write failed, otherwise
-    // with nil.
+    // The sink calls the closure after each write, with the error of the write, or with nil.
     private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
@@ -45,9 +44,11 @@ public final class LineSink: LogSink {
     ///   - capacity: The maximum number of lines that wait.
     ///   - maxBytes: The maximum number of bytes of the lines that wait.
     ///   - flushLimit: The longest time that a flush waits if the destination accepts no bytes. The
-    ///     exit of the process waits as long, but at most 5 seconds. If the latest flush has
-    ///     reached its limit and no line was written since, the exit does not wait.
-    ///   - destination: Writes lines, including their line breaks. The sink calls it on its queue.
+    ///     exit of the process waits for the same time, but at most 5 seconds. If the latest flush
+    ///     has reached its limit and the sink wrote no line after that flush, the exit does not
+    ///     wait.
+    ///   - destination: Writes lines, including their line breaks. The sink calls this closure on
+    ///     the sink's queue.
     public convenience init(
         capacity: Int = 4096, maxBytes: Int = 4_194_304, flushLimit: Duration = .seconds(5),
         to destination: @escaping @Sendable (Data) throws -> Void
@@ -124,14 +125,14 @@ public final class LineSink: LogSink {
         if !isDone { state.withLock { $0.flow = $0.waiting > 0 ? .stuck : .flowing } }
     }
 
-    // Starts to write all queued lines. The group is done when the lines are written.
+    // Starts to write all queued lines. The sink leaves the group when the lines are written.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }
         return (end, isStuck ? .zero : flushLimit)
     }
 
-    // If a signal has interrupted the thread that exits, that thread may hold the lock.
+    // A signal may have interrupted this thread while the thread held the lock.
     private var isStuck: Bool { state.withLockIfAvailable { $0.flow == .stuck } ?? false }
 
     private func notice() -> String {
@@ -148,7 +149,7 @@ public final class LineSink: LogSink {
             try destination(Data(text.utf8))
             onWrite?(nil)
         } catch {
-            // A line that cannot be written fails no call.
+            // If a line cannot be written, no call fails.
             onWrite?(error)
         }
     }
@@ -174,8 +175,8 @@ public protocol LogSink: Sendable {
     /// Returns when all lines queued so far are written.
     ///
     /// A client calls this method when the client is shut down. If the process exits without a
-    /// shutdown, nothing calls it. A sink with its own queue must handle such an exit itself, as
-    /// ``LineSink`` does with `atexit`.
+    /// shutdown of the client, the client does not call this method. A sink with a queue must write
+    /// the lines at the exit of the process, as ``LineSink`` does with `atexit`.
     func flush() async
 }
 
@@ -203,7 +204,7 @@ public final class MemoryLogSink: LogSink {
     public func flush() async {}
 }
 
-/// The sinks of the process, whose queued lines are written when the process exits.
+/// The sinks whose queued lines are written when the process exits.
 ///
 /// The C library calls ``flush()`` on the thread that exits (`atexit`). At that time, the threads
 /// of the queues still run.
@@ -214,13 +215,12 @@ enum SinksAtExit {
 
     private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    // The process that has registered the flush.
     private static let process: pid_t = {
         atexit { SinksAtExit.flush() }
         return getpid()
     }()
 
-    /// The longest time that an exit waits, for all sinks together.
+    /// The longest time that an exit waits for all sinks together.
     private static let limit: Duration = .seconds(5)
 
     static func add(_ sink: LineSink) {
@@ -233,10 +233,10 @@ enum SinksAtExit {
     }
 
     private static func flush() {
-        // After `fork`, the child has the queues but not their threads, so only the parent writes.
+        // After `fork`, the child has no threads for the queues, and only the parent writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
-        // All flushes start before the first wait, so that one limit covers all of them.
+        // All flushes start before the first wait, because one limit covers all flushes.
         let flushes = sinks().map { $0.flushAtExit() }
         for (end, limit) in flushes {
             let limit = min(limit, Self.limit).wholeNanoseconds
@@ -244,7 +244,7 @@ enum SinksAtExit {
         }
     }
 
-    // If a signal has interrupted the thread that exits, that thread may hold the lock.
+    // A signal may have interrupted this thread while the thread held the lock.
     private static func sinks() -> [LineSink] {
         for _ in 0..<100 {
             let sinks = entries.withLockIfAvailable { $0.values.compactMap(\.sink) }

@@ -3,19 +3,20 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Logs each request that passes through the gate, and each retry, redirect and note of a gate
-/// inside.
+/// Logs each request that passes through the gate, and each retry, redirect and message of an inner
+/// gate.
 ///
-/// If the gate is outermost, it logs calls, with their retries and redirects. If the gate is inside
-/// a retry gate, it logs attempts. A stack may have both. The gate redacts secrets before a line
-/// reaches the sink (``/TurnpikeCore/Redaction/standard``). You can add names to redact, but not
-/// remove any. The length of a line is bounded, and a line contains no control character.
+/// If the gate is outermost, the gate logs calls, with their retries and redirects. If the gate is
+/// inside a retry gate, the gate logs attempts. A stack may have a gate in both places. The gate
+/// redacts secrets before a line reaches the sink (``/TurnpikeCore/Redaction/standard``). You can
+/// add names of secrets, but you cannot remove any. The length of a line is bounded, and a line
+/// contains no control character.
 ///
 /// ```swift
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
 /// ```
 public struct Log: RequestLogger {
-    /// The amount of logged events.
+    /// How many events the log contains.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
         /// One line for each request that failed, whose body broke off, or whose status is at least
         /// 400.
@@ -51,10 +52,10 @@ public struct Log: RequestLogger {
     private let sampling: Double
     private let redaction: Redaction
 
-    /// A log shows enough content to recognize a body, but not enough to copy it.
+    /// The log shows enough content to recognize a body, but not enough to copy the body.
     static let maxPeekBytes = 4096
 
-    /// The maximum number of bytes of a content that the log shows.
+    /// The maximum number of bytes of one body that the log shows.
     public let peekBytes: Int
 
     /// Creates a log.
@@ -63,11 +64,12 @@ public struct Log: RequestLogger {
     ///   - level: The amount of logged events.
     ///   - format: The format of a line.
     ///   - sampling: The share of calls that are logged, from 0 to 1. The gate also logs failures
-    ///     of other calls.
+    ///     of calls that are not sampled.
     ///   - redaction: The rules for hiding secrets.
-    ///   - peekBytes: The maximum number of bytes of a content that the log shows, at most 4,096.
-    ///     The log shows the content of a request at level debug, if the content is in memory. When
-    ///     the body of a response ends, the log shows the content that the caller has read.
+    ///   - peekBytes: The maximum number of bytes of one body that the log shows, at
+    ///     most 4,096. At level debug, the log shows the content of a request if the content is in
+    ///     memory. When the body of a response ends, the log shows the content that the caller has
+    ///     read.
     public init(
         to sink: any LogSink, level: Level = .info, format: Format = .text, sampling: Double = 1,
         redaction: Redaction = .standard, peekBytes: Int = 0

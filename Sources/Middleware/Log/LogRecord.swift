@@ -8,7 +8,7 @@ struct LogRecord {
     let level: Log.Level
     let event: String
     let call: String
-    // The number of the attempt. For a retry, it is the number of the next attempt.
+    // The number of the attempt. For a retry, this is the number of the next attempt.
     var attempt: Int
     let elapsed: Duration
     var method: String?
@@ -86,7 +86,7 @@ struct LogRecord {
         }
     }
 
-    // OpenTelemetry counts these ends as errors of an HTTP client.
+    // OpenTelemetry counts these ends of a body as errors of an HTTP client.
     private static func isFailure(_ end: ResponseBodyEnd, _ status: HTTPStatus?) -> Bool {
         if case .failed = end.reason { return true }
         return (status?.code ?? 0) >= 400
@@ -133,7 +133,7 @@ struct LogRecord {
 
     private static func cut(_ text: String, to maxBytes: Int) -> String {
         guard text.utf8.count > maxBytes else { return text }
-        // If the cut splits a scalar, the replacement character takes its place.
+        // If the limit is inside a Unicode scalar, the replacement character replaces that scalar.
         let kept = String(decoding: text.utf8.prefix(maxBytes), as: UTF8.self)
         return kept + "… (\(text.utf8.count) bytes)"
     }
@@ -248,7 +248,7 @@ extension LogRecord {
         return .object(JSONObject(members))
     }
 
-    // JSON lines have microseconds.
+    // Seconds in JSON lines have microsecond precision.
     static func seconds(_ duration: Duration) -> JSONValue {
         JSONNumber((duration.inSeconds * 1e6).rounded() / 1e6).map(JSONValue.number) ?? .null
     }

@@ -19,12 +19,12 @@ extension Request {
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
         if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
-            // The text is quoted, because not every shell accepts comments in interactive input.
+            // The reason is quoted, because not every shell accepts comments in interactive input.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
         let summary = RequestSummary(self, redaction: redaction)
-        // These options stop curl from expanding brackets in the URL and from removing dot segments
-        // of its path.
+        // With the options, curl does not expand brackets in the URL, and does not remove dot
+        // segments of the path.
         var words = ["curl", "--globoff", "--path-as-is"]
         if method == .head {
             words.append("--head")
@@ -37,7 +37,7 @@ extension Request {
         }
         let content = CurlContent(self, redaction: redaction, maxBytes: maxBodyBytes)
         if content.isSent, !headers.contains(.contentType) {
-            // Without a type, curl would declare the content as a form.
+            // If no type is given, curl declares the content as a form.
             let type = body.contentType.map { " \($0)" } ?? ""
             words += ["--header", ShellWord.quoted("Content-Type:" + type)]
         }
@@ -48,7 +48,6 @@ extension Request {
     }
 }
 
-/// The content of a request, as options of curl and the command that writes the content to curl.
 private struct CurlContent {
     var input = ""
     var options: [String] = []
@@ -58,8 +57,8 @@ private struct CurlContent {
 
     init(_ request: Request, redaction: Redaction, maxBytes: Int) {
         if request.body.isEmpty {
-            // Requests with these methods have a length field even if their content is empty (RFC
-            // 9110 §8.6).
+            // Requests with POST, PUT or PATCH have a length field, even if the content is empty
+            // (RFC 9110 §8.6).
             let isAnnounced = [.post, .put, .patch].contains(request.method)
             options = isAnnounced ? ["--data-raw", "''"] : []
             return
@@ -99,17 +98,17 @@ private struct CurlContent {
     }
 }
 
-/// Words of a POSIX shell's command line (XCU §2.2).
+/// Quotes words for the command line of a POSIX shell (XCU §2.2).
 enum ShellWord {
     static func quoted(_ text: String) -> String {
-        // The code splits bytes, as the shell does. In Swift, a quote and a combining mark after it
-        // are one character.
+        // The code splits bytes, as the shell does. In Swift, a quote and a following combining
+        // mark are one `Character`.
         let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
 
-    /// Whether a terminal shows the text unchanged: the text has no line ends, control or format
-    /// characters.
+    /// Whether a terminal shows the text unchanged, because the text has no line ends, control or
+    /// format characters.
     static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {
@@ -121,14 +120,13 @@ enum ShellWord {
         }
     }
 
-    /// Returns the bytes as a quoted format for `printf`, in ASCII.
     static func printfFormat(_ bytes: some Sequence<UInt8>) -> String {
         var format = ""
         for (index, byte) in bytes.enumerated() {
             switch byte {
             case UInt8(ascii: "%"): format += "%%"
             case UInt8(ascii: "'"), UInt8(ascii: "\\"): format += octal(byte)
-            // A hyphen at the beginning would start an option.
+            // A leading hyphen would start an option.
             case UInt8(ascii: "-") where index == 0: format += octal(byte)
             case 0x20..<0x7F: format.unicodeScalars.append(Unicode.Scalar(byte))
             default: format += octal(byte)

@@ -22,7 +22,7 @@ public struct MetricLabels: Sendable, Hashable {
     /// The attribute `network.protocol.version`.
     public let version: String?
 
-    /// The attributes that have a value, with the names and in the order of OpenTelemetry.
+    /// The attributes that have a value, in the order of ``names``.
     public var attributes: [(name: String, value: String)] {
         let values = [
             method, address, port.map(String.init), status.map(String.init), errorType, version,
@@ -38,15 +38,15 @@ public struct MetricLabels: Sendable, Hashable {
 
     /// Creates the labels of a measurement, for a custom recorder.
     ///
-    /// Such a recorder must itself limit the number of servers (``amongOtherServers``) and the
-    /// number of series (``overflow``).
+    /// A custom recorder must limit the number of servers (``amongOtherServers``) and the number of
+    /// series (``overflow``).
     public init(_ measurement: CallMeasurement) {
         self.init(
             measurement,
             server: measurement.origin.map { Server(address: $0.host, port: $0.port) })
     }
 
-    /// Creates the labels of a running request: its method and its server.
+    /// Creates the labels of a running request: the method and the server.
     public init(method: HTTPMethod, origin: Origin?) {
         self.init(
             method: method, server: origin.map { Server(address: $0.host, port: $0.port) })
@@ -87,7 +87,7 @@ public struct MetricLabels: Sendable, Hashable {
 
     private static let other = "_OTHER"
 
-    // OpenTelemetry names these methods. No other method becomes a label.
+    // Only methods that OpenTelemetry names become labels.
     private static func method(_ method: HTTPMethod) -> String {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
@@ -100,14 +100,14 @@ public struct MetricLabels: Sendable, Hashable {
 /// Translates names of metrics or labels for Prometheus, which allows fewer characters than
 /// OpenTelemetry.
 ///
-/// If two names would become equal, the later name gets a number (`a_b`, `a_b_2`). The name of a
-/// metric or label never changes.
+/// If two translated names are equal, the later name gets a number (`a_b`, `a_b_2`). The translated
+/// name of a metric or label never changes.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]
     private var taken: Set<String>
 
-    // The key compares bytes, as Prometheus does: two names may look the same and still differ.
+    // The key compares bytes, as Prometheus does, because different names may be equal strings.
     private struct Key: Hashable {
         let bytes: [UInt8]
         let suffix: String
@@ -131,7 +131,7 @@ struct PrometheusNames {
     }
 
     // Returns a unique name in Prometheus that ends in `suffix`. Prometheus adds the endings to the
-    // name, so the resulting names are reserved too.
+    // name, and the names with endings are therefore reserved too.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {
@@ -160,7 +160,7 @@ struct PrometheusNames {
                 result.unicodeScalars.append(scalar)
             default:
                 let isOwn = others.contains(scalar)
-                // Prometheus reserves two underscores at the beginning.
+                // Prometheus reserves names that begin with two underscores.
                 if result == "_", !isOwn || scalar == "_" { continue }
                 result.unicodeScalars.append(isOwn ? scalar : "_")
             }

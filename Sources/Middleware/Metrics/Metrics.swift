@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Records each request that passes through the gate, by the semantic conventions of OpenTelemetry.
 ///
-/// If the gate is inside a retry gate, it measures attempts, as OpenTelemetry defines
-/// `http.client.request.duration`. If the gate is outermost, it measures calls.
+/// Inside a retry gate, the gate measures attempts, as OpenTelemetry defines
+/// `http.client.request.duration`. Outermost, the gate measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) async -> Void)?
@@ -20,7 +20,7 @@ public struct Metrics: MetricsRecorder {
         self.exposition = exposition
     }
 
-    /// Passes the store's text to `exposition`.
+    /// Passes the store as Prometheus text to `exposition`.
     public func shutdown() async { await exposition?(store.prometheusText) }
 
     /// States that the gate records each request, with a bounded number of labels.

@@ -5,9 +5,9 @@ import TurnpikeCore
 extension MetricsStore {
     /// The content of the store in Prometheus' text format (version 0.0.4).
     ///
-    /// The names come from OpenTelemetry, with underscores, units and `_total` by OpenTelemetry's
-    /// rules for Prometheus. If the names of two figures or labels become equal in Prometheus, the
-    /// later name gets a number.
+    /// The names are OpenTelemetry's names with underscores, units and `_total`, by OpenTelemetry's
+    /// rules for Prometheus. If two figures or labels have equal names in Prometheus, the later
+    /// name gets a number.
     public var prometheusText: String {
         let snapshot = snapshot()
         var text = PrometheusText(labelNames: snapshot.labelNames)
@@ -49,8 +49,8 @@ extension MetricsStore {
         return text.text
     }
 
-    // The names of the store's own measurements, including the suffixes of histograms. No figure of
-    // a gate gets such a name.
+    // The names of the store's own measurements, including the suffixes of histograms. A figure of
+    // a gate never gets one of the store's own names.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(
@@ -125,10 +125,10 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// Prometheus adds these endings to the name of a histogram.
+    /// The endings that Prometheus adds to the name of a histogram.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
-    /// Returns the name of a figure: a counter ends in `_total`, and a histogram ends in
+    /// Returns the Prometheus name of a figure: a counter ends in `_total`, and a histogram ends in
     /// `_seconds`.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
         switch kind {
@@ -177,7 +177,7 @@ struct PrometheusText {
         add(name + "_count", labels, Double(histogram.count))
     }
 
-    // In help texts, quotes are not escaped.
+    // Prometheus does not escape quotes in help texts.
     private static func escaped(_ value: String, alsoQuotes: Bool = true) -> String {
         var result = ""
         for scalar in value.unicodeScalars {

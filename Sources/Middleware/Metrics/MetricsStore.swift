@@ -18,7 +18,7 @@ public final class MetricsStore: Sendable {
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The histogram `http.client.response.body.size`, in bytes as transferred.
         ///
-        /// The histogram contains requests that got a response
+        /// The histogram contains only requests that got a response
         /// (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The number of sends that repeated an earlier send of the same call: retries, redirects
@@ -38,7 +38,7 @@ public final class MetricsStore: Sendable {
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
 
         mutating func nameAll() {
-            // The labels are sorted, so that their order is the same in each process.
+            // The labels are sorted, because their order must be the same in each process.
             let all = Array(figures.keys) + histograms.keys
             for kind in [GateFigure.Kind.counter, .gauge, .histogram] {
                 let figures = all.filter { $0.kind == kind }
@@ -51,8 +51,8 @@ public final class MetricsStore: Sendable {
 
     struct Snapshot {
         let series: [MetricLabels: Series]
-        /// This table keeps zeros for series that were active before, because Prometheus treats a
-        /// missing series as a lost target.
+        /// This table keeps a zero for a series that was active earlier, because Prometheus treats
+        /// a missing series as a lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
         let histograms: [GateFigure: Histogram]
@@ -144,7 +144,7 @@ public final class MetricsStore: Sendable {
 }
 
 extension MetricsStore: GateMeter {
-    /// Sets the help text of a figure, in place of an earlier text.
+    /// Sets the help text of a figure, and replaces an earlier text.
     public func describe(_ name: String, as help: String) {
         state.withLock { state in
             if state.help[name] == nil, state.help.count >= maxSeries { return }
@@ -180,8 +180,8 @@ extension MetricsStore: GateMeter {
         }
     }
 
-    // Each name may have one figure for the overflow. If there are too many such figures, new names
-    // are not counted.
+    // Each name may have one figure for the series beyond the limit. If there are too many such
+    // figures, the store does not count figures with new names.
     private func bounded<Value>(
         _ figure: GateFigure, in table: [GateFigure: Value]
     ) -> GateFigure? {
@@ -192,17 +192,17 @@ extension MetricsStore: GateMeter {
 }
 
 extension GateFigure {
-    /// All series beyond the limit share this key, which has OpenTelemetry's label for an overflow.
+    /// All series beyond the limit share this key, with OpenTelemetry's label for an overflow.
     fileprivate var overflow: GateFigure {
         GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
     }
 }
 
-/// Counts of values by bucket.
+/// Counts how many values are in each bucket.
 public struct Histogram: Sendable, Hashable {
     /// The upper bounds of the buckets, in ascending order.
     ///
-    /// A last bucket counts the values above all bounds.
+    /// One more bucket counts the values above the last bound.
     public let bounds: [Double]
     /// The number of values in each bucket.
     ///
@@ -216,13 +216,13 @@ public struct Histogram: Sendable, Hashable {
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// OpenTelemetry prescribes these bounds for `http.client.request.duration`, in seconds.
+    /// The bounds that OpenTelemetry prescribes for `http.client.request.duration`, in seconds.
     static let durationBounds = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    // Bounds in seconds for durations that gates and transports record, such as the durations of
-    // connections. .NET prescribes these bounds for `http.client.connection.duration`.
+    // Bounds in seconds for the durations that gates and transports record; .NET prescribes the
+    // same bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]
@@ -240,8 +240,8 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    // Returns the lowest bound that covers this share of the values. The result is infinity if no
-    // bound does.
+    // Returns the lowest bound that is not below a share of the values. If the share includes
+    // values above the last bound, the result is infinity.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

@@ -8,20 +8,20 @@ public import TurnpikeCore
 ///   After a 307 or 308, the gate sends the same request again, with its body. If the body cannot
 ///   be sent again, the gate returns the redirecting response.
 /// - The gate follows only http and https URLs. The gate follows a redirect from https to http only
-///   if `allowDowngrade` is true. The gate visits no URL twice, except if a cookie jar inside has
-///   stored a cookie of the redirecting response: pages that test for cookies redirect to
-///   themselves.
+///   if `allowDowngrade` is true. The gate visits no URL twice. One exception is a redirecting
+///   response whose cookie an inner cookie jar has stored, because pages that test for cookies
+///   redirect to themselves.
 /// - If the scheme, host or port changes, the gate keeps only `Accept*`, `User-Agent`, the trace
 ///   fields, and `Content-*` with the body. The gate also drops the connect target
-///   (``/TurnpikeCore/RequestOptions/connectTarget``). A dropped field does not return on a later
-///   hop to the first origin.
+///   (``/TurnpikeCore/RequestOptions/connectTarget``). A dropped field does not return at a later
+///   hop, even at the first origin.
 /// - User information in a `Location` is ignored. A response with several different `Location`
 ///   fields is refused.
 ///
-/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they
-/// see each hop. A ``Deadline`` around it covers all hops. If the gate refuses a redirect, the call
-/// fails with ``/TurnpikeCore/ClientError/Code/redirect``, and the error contains the head of the
-/// response.
+/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, because such
+/// gates must see each hop. A ``Deadline`` outside this gate covers all hops. If the gate refuses a
+/// redirect, the call fails with ``/TurnpikeCore/ClientError/Code/redirect``, and the error
+/// contains the head of the response.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -35,13 +35,14 @@ public struct Redirect: PhasedInterceptor {
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
-    ///   - limit: The maximum number of hops of one call. With 0, the gate returns redirects
-    ///     unchanged.
-    ///   - allowDowngrade: Whether https may redirect to http. The gate drops credentials on such a
-    ///     hop.
+    ///   - limit: The maximum number of hops of one call. With 0, the gate returns redirecting
+    ///     responses unchanged.
+    ///   - allowDowngrade: Whether https may redirect to http. The gate drops credentials when
+    ///     https redirects to http.
     ///   - sensitiveHeaders: Additional fields to drop if the origin changes.
-    ///   - onRedirect: Decides about each redirect that the rules allow. If nil, the gate follows
-    ///     all of them. If the closure throws an error, the call fails with that error.
+    ///   - onRedirect: Decides about each redirect that the rules allow. If nil, the
+    ///     gate follows all allowed redirects. If the closure throws an error, the call fails with
+    ///     that error.
     public init(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
         onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)? = nil
@@ -69,7 +70,7 @@ public struct Redirect: PhasedInterceptor {
         !response.status.isRedirection
     }
 
-    /// Runs the rest of the chain for each hop.
+    /// Runs the inner gates for each hop.
     public func resume(
         after first: Result<Response, any Error>, to request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -92,8 +93,8 @@ public struct Redirect: PhasedInterceptor {
                 throw error
             }
             guard let following else { return try result.get() }
-            // Most redirects have short content. Content without a declared size counts as endless
-            // if it is larger than the limit for draining.
+            // Most redirecting responses have short content. Content of unknown size counts as
+            // endless if it is larger than the limit for draining.
             if await outcome.response?.discard(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
             }
@@ -107,7 +108,7 @@ public struct Redirect: PhasedInterceptor {
         }
     }
 
-    // A server has answered, so an outer retry gate must not treat the call as unsent.
+    // An outer retry gate must not treat the call as unsent, because a server has answered.
     private static func behindAnAnswer(_ error: any Error) -> any Error {
         (error as? ClientError)?.behindAnAnswer ?? error
     }
@@ -155,7 +156,7 @@ public struct Redirect: PhasedInterceptor {
 
 private struct RedirectPath {
     var hops = 0
-    // Whether a server may have performed the request before that server redirected the call.
+    // Whether a server may have performed the request before the server redirected the call.
     var hasEffect = false
     var origins: [Origin]
     private var visited: Set<String> = []
@@ -184,7 +185,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// If the gate has no handler, it returns soon after the inner gates have returned.
+    /// If there is no handler, the gate returns soon after the inner gates have returned.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 

@@ -7,15 +7,15 @@ struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]
 
-    /// Returns the text of a usable `Location`, or nil if the response is not a redirect.
+    /// Returns the text of a valid `Location`, or nil if the response is not a redirect.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different lines.
     func location(of head: ResponseHead) throws -> String? {
         switch head.status {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
         default: return nil
         }
-        // Several equal lines count as one. Different lines are a sign of response splitting, and
-        // different clients would follow different lines.
+        // Several equal lines count as one line. Different lines are a sign of response splitting,
+        // and different clients would follow different lines.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)
@@ -69,8 +69,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // If an inner gate upgrades the request to https, the origin counts as unchanged: the fields of
-    // the request already went to the upgraded origin.
+    // If an inner gate changed the request to https, the origin counts as unchanged, because the
+    // https origin already received the fields of the request.
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
@@ -78,8 +78,7 @@ struct RedirectRules: Sendable {
     }
 
     // Whether a server that redirects with this status may have performed the request. The statuses
-    // 307 and 308 ask for the same request at another URL, so the server has not performed it (RFC
-    // 9110 §15.4).
+    // 307 and 308 mean that the server has not performed the request (RFC 9110 §15.4).
     static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
         status != .temporaryRedirect && status != .permanentRedirect
     }
@@ -103,7 +102,7 @@ struct RedirectRules: Sendable {
     }
 
     // The content of a DELETE has no defined meaning (RFC 9110 §9.3.5). After 307 and 308, a client
-    // must repeat the request unchanged. After 301 and 302, a client may change it.
+    // must repeat the request unchanged. After 301 and 302, a client may change the request.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther
@@ -125,14 +124,14 @@ struct RedirectRules: Sendable {
     }
 }
 
-/// What the gate does with a redirect.
+/// The action of the gate for a redirect.
 public enum RedirectDecision: Sendable {
     /// Follows the redirect as proposed.
     case follow
     /// Sends another request in place of the proposed one.
     ///
-    /// The rules on schemes, downgrades and loops apply to that request too. The caller is
-    /// responsible for its header fields.
+    /// The rules on schemes, downgrades and loops also apply to the other request. The caller is
+    /// responsible for the header fields of the other request.
     case send(Request)
     /// Does not follow the redirect, and returns the redirecting response.
     case answer
@@ -140,7 +139,7 @@ public enum RedirectDecision: Sendable {
     case refuse(String)
 }
 
-/// A redirect that the rules allow, and that the gate has not followed yet.
+/// A redirect that the rules allow and that the gate may follow.
 public struct RedirectProposal: Sendable {
     /// The request that was redirected.
     public let request: Request
@@ -155,34 +154,34 @@ public struct RedirectProposal: Sendable {
     public var changesOrigin: Bool { request.origin != following.origin }
 }
 
-/// Facts about a response that inner gates report to a ``Redirect``.
+/// Reports of inner gates to a ``Redirect`` about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        // The number of redirecting responses that changed a cookie jar. After such a change, the
-        // same URL may return another response.
+        // The number of redirecting responses that changed a cookie jar. After a change of the jar,
+        // the same URL may return another response.
         var jarChanges = 0
-        /// Upgrades the URL of a request if the host requires TLS.
+        /// Changes the URL of a request to https if the host requires TLS.
         var upgrade: (@Sendable (Request) -> Request)?
     }
 
     static var defaultValue: Value { Value() }
 }
 
-/// The origins of the hops before the current one, oldest first.
+/// The origins of the earlier hops, oldest first.
 ///
-/// ``Redirect`` sets this option on a request that follows a redirect. Inner gates use it to check
-/// which servers have redirected the call. Code that requests the URL in a `Location` field sets it
-/// too, and ``Redirect`` then adds its hops.
+/// ``Redirect`` sets this option on a request that follows a redirect. Inner gates use the option
+/// to check which servers have redirected the call. Code that requests the URL of a `Location`
+/// field sets the option too; ``Redirect`` adds the origins of further hops.
 public enum RedirectTrail: RequestOptionKey {
     /// The origins of the earlier hops.
     public typealias Value = [Origin]
 }
 
-/// Whether the content of a request holds secrets that only its origin may get.
+/// Whether the content of a request holds secrets that no other origin may get.
 ///
-/// The gate refuses a redirect of such a request if the redirect leads to another origin, or would
-/// drop the content.
+/// The gate refuses a redirect of a request with this option if the redirect leads to another
+/// origin or would drop the content.
 public enum OriginBoundOption: RequestOptionKey {
-    /// Whether the content holds such secrets.
+    /// True if the content holds such secrets.
     public typealias Value = Bool
 }

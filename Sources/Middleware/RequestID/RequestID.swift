@@ -3,14 +3,13 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Adds an ID to each call, so that logs of client and server can be compared.
+/// Adds an ID to each call, which identifies the call in the logs of client and server.
 ///
-/// The ID is a random UUID. All attempts and hops of the call have the same ID, wherever the gate
-/// is placed. The gate does not replace an ID that the caller has set. Other gates read the ID with
-/// the context key ``Value``.
+/// The ID is a random UUID. All attempts and hops of the call have the same ID, even if the gate is
+/// inside the retry gate. The gate does not replace an ID that the caller has set. Other gates get
+/// the ID with the context key ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
-    /// The context key of the call's ID, which is nil until the request has passed through the
-    /// gate.
+    /// The context key for the ID of the call, or nil before the request passes the gate.
     public enum Value: ContextKey {
         /// No ID.
         public static let defaultValue: String? = nil
@@ -47,8 +46,7 @@ extension Gate where Self == RequestID {
 }
 
 extension CallRandom {
-    /// Returns a version 4 UUID (RFC 9562 §5.4) in lower case, from the call's reproducible random
-    /// source.
+    /// Returns a version 4 UUID (RFC 9562 §5.4) in lower case, from the random source of the call.
     func uuid() -> String {
         let high = next() & ~0xF000 | 0x4000
         let low = next() & ~(0b11 << 62) | (0b10 << 62)

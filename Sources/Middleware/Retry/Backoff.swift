@@ -2,9 +2,9 @@
 
 /// The wait before another attempt.
 ///
-/// By default, the wait has full jitter: it is a random part of a bound that doubles with each
-/// attempt. So clients that failed at the same time do not all try again at the same time. Source:
-/// Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+/// By default, the wait has full jitter: a random part of a bound that doubles with each attempt.
+/// Without randomness, clients that failed at the same time would all try again at the same time.
+/// Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 public struct Backoff: Sendable, Hashable {
     /// How the wait is randomized.
     public enum Jitter: Sendable, Hashable {
@@ -31,7 +31,8 @@ public struct Backoff: Sendable, Hashable {
     /// Creates a back-off.
     /// - Parameters:
     ///   - base: The bound of the first wait. The bound doubles with each attempt.
-    ///   - throttledBase: This bound after a 429 or 503; nil means `base`.
+    ///   - throttledBase: The bound of the first wait after a 429 or 503; nil
+    ///     means `base`.
     ///   - max: The highest bound.
     ///   - jitter: How the wait is randomized.
     public init(
@@ -49,9 +50,10 @@ public struct Backoff: Sendable, Hashable {
 
     /// Returns a back-off with the same wait before each attempt, even after a 429 or 503.
     ///
-    /// The wait is not random, so clients that failed together try again together. Use this
-    /// back-off for a single client, for example for polling. If `Retry-After` is longer, it
-    /// counts. In a stack file, set `base` and `max` to the wait, and `jitter` to `none`.
+    /// Clients that failed at the same time try again at the same time, because the wait is not
+    /// random. Use this back-off for a single client, for example for polling. If `Retry-After` is
+    /// longer than this wait, the gate waits for `Retry-After`. In a stack file, set `base` and
+    /// `max` to the wait, and `jitter` to `none`.
     public static func constant(_ wait: Duration) -> Backoff {
         Backoff(base: wait, max: wait, jitter: .none)
     }

@@ -7,40 +7,40 @@ import TurnpikeSupport
 ///
 /// The rules, in order:
 ///
-/// - A status is retried if the ``RetryPolicy`` lists it, whether a validator is inside or outside.
-///   An error is retried if the policy lists its code. A cancellation is never retried. If two
-///   attempts in a row cannot resolve the host name, the gate stops, unless a condition of the
-///   policy asks for more attempts (``RetryPolicy/deciding(_:)``).
-/// - If nothing of the request was written, the request may be sent again. After a 408, the request
-///   may be sent again once. If bytes were written, the body must be replayable, and one of three
-///   conditions must hold: the method is idempotent (RFC 9110 §9.2.2), the request has an
-///   `Idempotency-Key`, or the caller allows it (``/TurnpikeCore/Call/retryable(_:)``). If an inner
-///   ``Redirect`` has followed a 301, 302 or 303, bytes count as written, however the next hop
-///   fails.
-/// - The wait is at least `Retry-After`, which is in seconds or a date. If `Retry-After` is longer
-///   than `maxRetryAfter`, the gate stops. If `Retry-After` is longer than the time left, the call
-///   fails immediately with ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. In both cases the
-///   call's error contains the value (``/TurnpikeCore/ClientError/retryAfter``).
+/// - A status is retried if the ``RetryPolicy`` lists the status, whether a validator is inside
+///   or outside. An error is retried if the policy lists the error's code. A cancellation is never
+///   retried. If two attempts in a row cannot resolve the host name, the gate stops, unless a
+///   condition of the policy asks for more attempts (``RetryPolicy/deciding(_:)``).
+/// - If no byte of the request was written, the request may be sent again. After a 408, the request
+///   may be sent again once. If bytes were written, the body must be replayable. In addition, the
+///   method must be idempotent (RFC 9110 §9.2.2), the request must have an `Idempotency-Key`, or
+///   the caller must allow the retry (``/TurnpikeCore/Call/retryable(_:)``). If an inner
+///   ``Redirect`` has followed a 301, 302 or 303, the gate assumes that bytes were written.
+/// - The wait is at least `Retry-After`, which is a number of seconds or a date. If `Retry-After`
+///   is longer than `maxRetryAfter`, the gate stops. If `Retry-After` is longer than the time left,
+///   the call fails immediately with ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. In both
+///   cases the error of the call contains the value (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must allow a retry at the time of the decision.
-/// - If there are ``Cooldowns``, a retry also waits until the cool-down of the origin ends, as it
-///   waits for `Retry-After`. A 429 or 503 with `Retry-After` starts a cool-down.
+/// - With ``Cooldowns``, a retry also waits until the cool-down of the origin ends. A 429 or 503
+///   with `Retry-After` starts a cool-down.
 ///
 /// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
-/// states why no other attempt was made. If an attempt of a call uses another client, that client
-/// makes one attempt, so that retries do not multiply.
+/// states why no other attempt was made. If a gate sends an attempt through another client, that
+/// client makes only one attempt, and retries do not multiply.
 ///
 /// If a kept-alive connection ends before a response
-/// (``/TurnpikeCore/TransferState/lostReusedConnection``), the gate retries the request as after
-/// any other lost connection, but the first retry has no wait.
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``), the gate retries the request by the same
+/// rules, but without a wait before the first retry.
 ///
-/// The gate drains or cancels a response that it does not return. A wait ends when the call ends.
+/// The gate drains or cancels each response that the gate does not return. The end of the call also
+/// ends a wait.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
 /// sent twice, the gate buffers the content of a successful response, up to `maxKeptBytes`. If the
 /// body breaks off or stalls, the gate retries the request. In this case, outer gates get the
-/// response after its content is complete; metrics still have the time of the head. The gate does
-/// not buffer larger content, streams, downloads or the content of the last attempt, and does not
-/// retry them if they break off.
+/// response only after the content is complete, but metrics have the time of the head. The gate
+/// does not buffer larger content, streams, downloads or the content of the last attempt. If such
+/// content breaks off, the gate does not retry.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy
@@ -59,9 +59,10 @@ public struct Retry: RequestRetrier {
     ///   - budget: The share of all calls that may be retried. Several clients may share a budget;
     ///     nil sets no limit.
     ///   - maxKeptBytes: The maximum number of bytes of a successful response's content, after
-    ///     decoding, that the gate buffers. With 0, the gate does not retry after the head.
-    ///   - cooldowns: The cool-downs that the gate starts and waits for. Cool-downs are not needed
-    ///     if an inner `RateLimit` has them.
+    ///     decoding, that the gate buffers. With 0, the gate does not retry after the head has
+    ///     arrived.
+    ///   - cooldowns: The cool-downs that the gate starts and waits for. If an inner `RateLimit`
+    ///     has cool-downs, the retry gate does not need any.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
@@ -73,11 +74,11 @@ public struct Retry: RequestRetrier {
         self.backoff = backoff
         self.maxRetryAfter = maxRetryAfter
         self.budget = budget
-        // The gate reads one byte beyond the limit.
+        // The gate reads one byte beyond the limit, and the sum must not overflow.
         self.maxKeptBytes = min(max(maxKeptBytes, 0), .max - 1)
     }
 
-    /// Returns how much content the gate buffers: none if no other attempt would be made.
+    /// Returns how many bytes of content the gate buffers, or 0 if no other attempt would follow.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int {
         let mayRepeat =
             outcome.attempts < attempts && outcome.isReplayable
@@ -112,8 +113,8 @@ public struct Retry: RequestRetrier {
             return stop(outcome, obstacle, in: context)
         }
         guard outcome.attempts < attempts else {
-            // The error lists the attempts anyway. But if the server asks for a wait, the error
-            // must state why the gate did not wait.
+            // The error lists the attempts even without a reason. But if the server asks for a
+            // wait, the error must state why the gate did not wait.
             if wish == nil { return .stop }
             return stop(
                 outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
@@ -127,7 +128,7 @@ public struct Retry: RequestRetrier {
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
             previous: outcome.previousDelay, unit: context.random.unit())
-        // The server has not failed: it had closed an idle connection.
+        // The server has closed an idle connection, which is not a failure.
         if outcome.hasLostReusedConnection, context.lostConnections == 1 { delay = .zero }
         if let wish {
             if wish > maxRetryAfter {
@@ -148,7 +149,7 @@ public struct Retry: RequestRetrier {
 
     /// States the number of attempts and the longest waits between them.
     ///
-    /// The waits come from the back-off, or from `maxRetryAfter` if that is longer.
+    /// If `maxRetryAfter` is longer than the back-off, the waits come from `maxRetryAfter`.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts(
@@ -194,15 +195,14 @@ public struct Retry: RequestRetrier {
         return sum
     }
 
-    // Transports cannot distinguish a name that does not exist from a resolver that fails for a
-    // moment. A second attempt shows the difference.
+    // Transports cannot distinguish a name that does not exist from a resolver that fails
+    // temporarily. A second attempt shows the difference.
     private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
         if was != isUnknown { context[UnknownName.self] = isUnknown }
         return was && isUnknown && !policy.insists(on: outcome)
     }
 
-    // Returns why the request may not be sent a second time.
     private func obstacle(to outcome: Outcome, _ verdict: RetryPolicy.Verdict) -> String? {
         if verdict == .notRepeatable {
             return outcome.request.options[RetryableOption.self] == false
@@ -213,12 +213,12 @@ public struct Retry: RequestRetrier {
         return outcome.isReplayable ? nil : "its body cannot be sent a second time"
     }
 
-    /// Returns a reserved retry to the budget, because the retry was not sent.
+    /// Returns a reserved retry to the budget, because the gate did not send the retry.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// The share of the budget that is used.
+    /// How much of the budget is used.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         budget?.liveFigures(at: now) ?? []
     }
@@ -226,7 +226,7 @@ public struct Retry: RequestRetrier {
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
-    // Ends the retries, and adds the reason to the resulting error.
+    // Ends the retries, and adds the reason to the error.
     private func stop(
         _ outcome: Outcome, _ reason: String, in context: Context
     ) -> RetryDecision {

@@ -4,17 +4,17 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Limits retries to a share of the calls to each origin, so that retries cannot make an outage
-/// worse.
+/// Limits retries to a share of the calls to each origin.
 ///
-/// Within a window, a client may retry a fraction of its calls, plus a fixed number, so that a
-/// client with few calls can retry too. Finagle and tower use the same scheme. The budget counts a
-/// retry at the decision, before the wait, so that waiting retries count too. If the gate does not
-/// send the retry, the gate returns it to the budget.
+/// The limit prevents that retries make an outage worse. Within a window, a client may retry a
+/// fraction of its calls, plus a fixed number of calls per second. The fixed number allows a client
+/// with few calls to retry. Finagle and tower use the same scheme. The budget counts a retry when
+/// the gate decides to retry, and therefore includes retries that wait. If the gate does not send
+/// the retry, the gate returns the retry to the budget.
 ///
-/// Several clients may share one budget, and so may retries and hedges. A call is counted once, by
-/// the first gate that gets it. The budget keeps the counts of 1024 origins. A further
-/// origin replaces the least recently used origin.
+/// Several clients may share one budget, and hedges may use the same budget. The first gate with
+/// the budget that gets a call counts the call. The budget stores the counts of 1024 origins. A
+/// further origin replaces the least recently used origin.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
@@ -61,7 +61,7 @@ public final class RetryBudget: Sendable {
     }
 
     /// Counts a retry or a hedge if the budget allows another one.
-    /// - Returns: Whether the budget allows it.
+    /// - Returns: Whether the budget allows the retry or hedge.
     public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
@@ -75,7 +75,7 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Takes back a retry or a hedge that was counted but not sent.
+    /// Returns a retry or a hedge that was counted but not sent to the budget.
     public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }
@@ -116,7 +116,7 @@ extension RetryBudget {
 }
 
 private struct Account: BoundedMapEntry {
-    // The first count of the window is calls, the second is retries.
+    // In the window, the first count is calls, and the second count is retries.
     var window: SlidingWindow
     var isInUse: Bool { false }
 }
@@ -141,7 +141,7 @@ extension RetryBudget.Accounts {
     }
 }
 
-/// The budgets in which a hedge has counted the call, so that no retry gate counts the call again.
+/// The budgets in which a hedge has already counted the call.
 private enum HedgedBudgets: ContextKey {
     static var defaultValue: [ObjectIdentifier] { [] }
 }

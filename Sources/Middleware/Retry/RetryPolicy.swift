@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The outcomes that are retried: statuses, errors, methods, and a condition of the caller.
+/// Defines which outcomes are retried, by status, error, method, and a condition of the caller.
 ///
 /// ``or(_:)`` combines two policies, and ``deciding(_:)`` adds a closure that decides first.
 ///
@@ -13,8 +13,8 @@ import TurnpikeSupport
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// If the caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides whether the
-/// request may be sent twice, and the method does not.
+/// If the caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides in place of
+/// the method whether the request may be sent twice.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -23,12 +23,13 @@ public struct RetryPolicy: Sendable {
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
-    // The other policies of ``or(_:)``. Each policy uses only its own rules.
+    // The policies that ``or(_:)`` has added. Each policy uses only the policy's own rules.
     private var alternatives: [RetryPolicy] = []
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - statuses: The statuses that are retried. The default contains the temporary failures.
+    ///   - statuses: The statuses that are retried. The default contains the statuses of temporary
+    ///     failures.
     ///   - codes: The codes of errors that are retried. The default contains the failures of the
     ///     network.
     ///   - methods: The methods that may be sent twice. The default contains the idempotent methods
@@ -53,10 +54,9 @@ public struct RetryPolicy: Sendable {
 
     /// Returns a policy that retries an outcome if this policy or the other one retries it.
     ///
-    /// Each policy decides by its own rules only: the methods of one policy do not apply to the
-    /// statuses of the other. The policy of the example retries like the standard policy. In
-    /// addition, it retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a
-    /// POST is not sent again:
+    /// The methods of one policy do not apply to the statuses of the other policy. The policy of
+    /// the example retries like the standard policy. In addition, the policy retries a POST after a
+    /// 429, or after a 503 with `Retry-After`. The policy does not retry a POST after a 500:
     ///
     /// ```swift
     /// let whenBusy = RetryPolicy(statuses: [429], codes: [], methods: [.post])
@@ -65,8 +65,8 @@ public struct RetryPolicy: Sendable {
     /// ```
     ///
     /// To add a condition for both policies, call ``deciding(_:)`` on the result. The result has
-    /// the properties of this policy, such as ``methods``. If you change them, the rules of the
-    /// other policy do not change.
+    /// the properties of this policy, such as ``methods``. If you change a property of the result,
+    /// the rules of the other policy do not change.
     /// - Parameter other: The other policy.
     /// - Returns: The combined policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
@@ -77,7 +77,7 @@ public struct RetryPolicy: Sendable {
 
     /// Returns the policy with a condition that decides first.
     /// - Parameter condition: Returns true to retry an outcome, false not to retry it, or nil to
-    ///   apply the policy. The rules on methods and bodies apply in any case. If the policy is a
+    ///   apply the policy. The rules on methods and bodies still apply. If the policy is a
     ///   combination (``or(_:)``), the gate may call the condition once for each of the policies.
     /// - Returns: The policy with the condition.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
@@ -92,9 +92,9 @@ public struct RetryPolicy: Sendable {
     ///
     /// For a combination of policies, the greatest verdict counts.
     enum Verdict: Int {
-        /// Neither the statuses, the errors nor the condition ask for a retry.
+        /// Neither the statuses, the error codes nor the condition ask for a retry.
         case notListed
-        /// The rules match, but the request must not be sent a second time.
+        /// The policy asks for a retry, but the request must not be sent a second time.
         case notRepeatable
         case retry
     }
@@ -111,21 +111,19 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
-    /// Whether the outcome is not listed, and there is no condition that could ask for a retry.
+    /// Whether the outcome is not listed, and no condition could ask for a retry.
     func ignores(_ outcome: Outcome) -> Bool {
         condition == nil && !isListed(outcome) && alternatives.allSatisfy { $0.ignores(outcome) }
     }
 
-    /// Whether the caller's condition asks for a retry; the lists do not count.
+    /// Whether the caller's condition asks for a retry, without the listed statuses and codes.
     func insists(on outcome: Outcome) -> Bool {
         condition?(outcome) == true || alternatives.contains { $0.insists(on: outcome) }
     }
 
-    /// Whether the request may be repeated if the content of its response breaks off.
     func mayRepeatContent(of request: Request) -> Bool { mayRepeat(request, after: .incomplete) }
 
-    /// Whether a request may be repeated after an error, although a server may have acted on the
-    /// request.
+    /// Whether a request may be repeated after an error, although the server may have performed it.
     func mayRepeat(_ request: Request, after code: ClientError.Code) -> Bool {
         let mayRepeat =
             request.options[RetryableOption.self] != false && !request.options.isOneTime
@@ -133,14 +131,14 @@ public struct RetryPolicy: Sendable {
         return mayRepeat || alternatives.contains { $0.mayRepeat(request, after: code) }
     }
 
-    /// Whether the policy can retry a status, so that `Retry-After` may count.
+    /// Whether the policy can retry a status, for which `Retry-After` may count.
     var mayHeedServer: Bool {
         !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
     }
 
     // Whether a request that is not idempotent may be repeated, although a server may have
-    // processed it. If the request is nil, the result is for any such request that its caller has
-    // not marked.
+    // processed it. If the request is nil, the result applies to any such request that its caller
+    // has not marked.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }
@@ -149,7 +147,6 @@ public struct RetryPolicy: Sendable {
             || alternatives.contains { $0.repeatsUnsafe(request) }
     }
 
-    // Whether the request of an outcome may be sent a second time.
     private func maySendAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let request = outcome.request
         if request.options[RetryableOption.self] == false { return false }
@@ -157,15 +154,13 @@ public struct RetryPolicy: Sendable {
         if request.options.isOneTime { return false }
         if mayBeSentTwice(request) { return true }
         // A 408 means that the server did not receive the whole request (RFC 9110 §15.5.9). Often
-        // the server had sent the 408 over an idle connection before the request, so it does not
-        // answer the request. A second 408 is not a coincidence: a server that answers a complete
-        // request with 408 may have acted on the request. OkHttp also repeats any method once after
-        // a 408.
+        // the server sent the 408 over an idle connection before the request arrived. After a
+        // second 408, the gate does not repeat the request, because the server may have performed
+        // it. OkHttp also repeats a request of any method once after a 408.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
             && !Self.wasRepeated(outcome, context)
     }
 
-    // Whether an earlier attempt was also answered with 408.
     private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
         let known = context.history.count { $0.status == 408 }
         // The history contains this outcome, unless the outcome belongs to the first attempt.

@@ -7,20 +7,20 @@ import TurnpikeSupport
 
 /// A private file with a copy of a state in memory.
 ///
-/// The whole file is written one second after the first unsaved change, on a separate queue. If the
-/// file cannot be written, because the disk is full or the folder is not trusted, no call fails.
-/// The next change tries again, and ``takeFault()`` reports the fault once.
+/// The whole file is written one second after the first unsaved change, on a separate queue. If a
+/// write fails, because the disk is full or the folder is not trusted, no call fails. The next
+/// change starts another write, and ``takeFault()`` returns the fault once.
 final class SavedFile: Sendable {
     private struct State {
         var isDue = false
         var timer: (any TimerToken)?
-        // Why the last write failed.
+        // The reason why the last write failed.
         var fault: String?
     }
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // If no write has failed, this flag makes the lock unnecessary.
+    // This flag avoids the lock if no write has failed.
     private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
@@ -33,8 +33,7 @@ final class SavedFile: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Reads the lines of the file, if there is a file, and removes the temporary files of killed
-    /// processes.
+    /// Reads the lines of the file, if it exists, and removes temporary files of killed processes.
     func lines(maxBytes: Int) throws -> [JSONObject] {
         file.removeLeftovers()
         guard let content = try file.read(maxBytes: maxBytes) else { return [] }
@@ -43,7 +42,7 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Returns why the file cannot be written, once for each fault.
+    /// Returns the reason why the file cannot be written, once for each fault.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)
@@ -74,7 +73,7 @@ final class SavedFile: Sendable {
     private func write(_ content: () -> Data) {
         let (isDue, timer) = state.withLock { state in
             defer { (state.isDue, state.timer) = (false, nil) }
-            // A failed write is tried again, even if the state has not changed.
+            // The file is written again after a failed write, even if the state has not changed.
             return (state.isDue || state.fault != nil, state.timer)
         }
         timer?.cancel()

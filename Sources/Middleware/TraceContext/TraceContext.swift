@@ -4,16 +4,16 @@ public import TurnpikeCore
 
 /// Propagates the trace context of a request to servers (W3C Trace Context, level 2).
 ///
-/// Place this gate inside a ``Retry``, so that each attempt is a separate span. The trace continues
-/// the request's `traceparent`. If there is none, the trace continues ``TraceParent/current``. If
-/// there is neither, a new trace begins with the call, and all its attempts share it. If a
-/// `traceparent` is not valid, the gate ignores it and the `tracestate` of the request.
+/// Place this gate inside a ``Retry``, because each attempt is a separate span. The trace continues
+/// the request's `traceparent`. If the request has none, the trace continues
+/// ``TraceParent/current``. If neither exists, a new trace begins with the call, and all attempts
+/// of the call share the trace. If a `traceparent` is not valid, the gate ignores this field and
+/// the `tracestate` of the request.
 ///
 /// The gate propagates the trace context and records nothing. A recorder reads the span with the
 /// context key ``Span``.
 public struct TraceContext: SynchronousRequestAdapter {
-    /// The context key of the attempt's span, which is nil until the request has passed through the
-    /// gate.
+    /// The context key for the span of an attempt, or nil before the request passes the gate.
     public enum Span: ContextKey {
         /// No span.
         public static let defaultValue: TraceParent? = nil
@@ -28,11 +28,11 @@ public struct TraceContext: SynchronousRequestAdapter {
     private let sampling: Double
 
     /// Creates a gate that propagates traces.
-    /// - Parameter sampling: The share of new traces that are marked as sampled, from 0 to 1. A
-    ///   trace that continues keeps its mark.
+    /// - Parameter sampling: The share of new traces that are marked as sampled, from 0 to 1. If
+    ///   the trace continues an earlier trace, it has the same mark as the earlier trace.
     public init(sampling: Double = 1) { self.sampling = sampling }
 
-    /// States the fields that the gate sets, and its place inside a retry.
+    /// States the fields that the gate sets, and that the gate must be inside a retry gate.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "identifies a span of the trace",
@@ -57,7 +57,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     }
 
     private static func parent(in headers: HTTPHeaders) -> TraceParent? {
-        // If the request has two `traceparent` lines, their values joined by a comma are not valid.
+        // If the request has two `traceparent` lines, the joined value is not valid.
         headers[traceparent].flatMap {
             TraceParent(parsing: $0, tracestate: headers[tracestate])
         }

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// A position in a distributed trace (W3C Trace Context): the trace, the span, and the state of
 /// vendors.
 ///
-/// The handler of a server sets the position of its caller. Every client inside the handler then
-/// continues the trace:
+/// The handler of a server sets ``current`` to the position in the received request. Every client
+/// that the handler uses continues the trace:
 ///
 /// ```swift
 /// let incoming = TraceParent(parsing: request.headers["traceparent"] ?? "")

@@ -5,7 +5,7 @@ import TurnpikeCore
 /// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).
 enum TraceState {
     // Returns the list without whitespace around its members, or nil if any member is invalid. If
-    // several members have the same key, the first one counts, because it is the newest.
+    // several members have the same key, the first member counts, because it is the newest.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []
@@ -21,7 +21,7 @@ enum TraceState {
         return shortened(members).joined(separator: ",")
     }
 
-    // Removes members longer than 128 bytes first, then the last members (§3.3.1.5).
+    // Removes members longer than 128 bytes first, and the last members next (§3.3.1.5).
     private static func shortened(_ members: [Substring]) -> [Substring] {
         var members = members
         func size() -> Int { members.reduce(members.count - 1) { $0 + $1.utf8.count } }

@@ -3,14 +3,14 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The host of a URL, as different parsers may understand it.
+/// The host of a URL, in all the ways in which different parsers may read it.
 enum HostName: Hashable {
     case address(IPAddress)
     case name(String)
     /// Different parsers read the text as different addresses, or the text is not valid.
     case unclear
 
-    /// The maximum number of bytes of a name, including a dot at its end (RFC 1035 §2.3.4).
+    /// The maximum number of bytes of a name, including a final dot (RFC 1035 §2.3.4).
     static let maxBytes = 254
 
     init(_ host: String) {
@@ -30,15 +30,14 @@ enum HostName: Hashable {
         self = .name(text)
     }
 
-    /// Whether the name has the form of a name of the local machine or network.
     static func isLocal(_ name: String) -> Bool {
         let labels = name.split(separator: ".")
         guard labels.count > 1, let last = labels.last else { return true }
         return localDomains.contains(String(last)) || name.hasSuffix(".home.arpa")
     }
 
-    // Sources: RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and domains that routers
-    // use.
+    // The sources are RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and domains that
+    // routers use.
     private static let localDomains: Set<String> = [
         "localhost", "local", "internal", "intranet", "private", "lan", "home", "corp",
         "localdomain",
@@ -46,9 +45,9 @@ enum HostName: Hashable {
 
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
-    // Decodes percent-encoding, makes the text lower-case, and drops the dots at its end.
-    // Characters beyond ASCII are not mapped (UTS 46), so a name with such characters is unclear,
-    // and its request is refused.
+    // Decodes percent-encoding, makes the text lower-case, and drops final dots. Characters beyond
+    // ASCII are not mapped (UTS 46): a name with such characters is unclear, and the request is
+    // refused.
     private static func folded(_ host: String) -> String {
         var text = host
         if text.utf8.contains(UInt8(ascii: "%")), !text.utf8.contains(UInt8(ascii: ":")) {

@@ -3,8 +3,8 @@
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
 /// `api.example.com` matches only that host. `*.example.com` matches any host below that domain,
-/// but not the domain itself. `192.0.2.1` matches that address in every spelling. The case and dots
-/// at the end do not matter.
+/// but not the domain itself. `192.0.2.1` matches every spelling of the same address. Case and
+/// final dots do not matter.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)
@@ -37,7 +37,7 @@ public struct HostPattern: Hashable, Sendable {
 
     /// Whether the pattern is a host or a domain.
     ///
-    /// A star is allowed only at the beginning.
+    /// A star is allowed only at the beginning of the pattern.
     public var isUsable: Bool {
         switch kind {
         case .host(.address): true

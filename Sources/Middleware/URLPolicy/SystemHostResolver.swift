@@ -7,11 +7,11 @@ import TurnpikeSupport
 
 /// Resolves names with the system (`getaddrinfo`): hosts file, DNS and other configured sources.
 ///
-/// A lookup blocks a thread and cannot be cancelled, so the resolver has its own threads, at most
-/// `width`. Calls for the same name share a lookup. If all threads are busy, lookups wait. If 1024
-/// names wait, a call for another name fails with ``/TurnpikeCore/ClientError/Code/overloaded``. A
-/// call can stop waiting at any time. The resolver keeps a result for 10 seconds, for up to 1024
-/// names.
+/// The resolver has its own threads, at most `width`, because a lookup blocks a thread and cannot
+/// be cancelled. Calls for the same name share a lookup. If all threads are busy, lookups wait. If
+/// 1024 names are waiting, a call for another name fails with
+/// ``/TurnpikeCore/ClientError/Code/overloaded``. A call can stop waiting at any time. The resolver
+/// keeps a result for 10 seconds, for up to 1024 names.
 public final class SystemHostResolver: HostResolver {
     private struct Question {
         let name: String
@@ -129,7 +129,7 @@ public final class SystemHostResolver: HostResolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = unsafe getaddrinfo(name, nil, nil, &list)
         defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
-        // The system returns each address once for each kind of socket.
+        // The system returns each address once for each type of socket.
         var seen: Set<IPAddress> = []
         var addresses: [IPAddress] = []
         var entry = unsafe list

@@ -6,11 +6,11 @@ import TurnpikeSupport
 /// Restricts the URLs of requests, by scheme, by host and by private address.
 ///
 /// Use this gate in services that fetch URLs from others (webhooks, previews, imports). The gate
-/// prevents server-side request forgery: nobody can use such a URL to reach the inside of a
-/// network. Place the gate inside ``Redirect``, so that it sees each hop. Place it as close to the
-/// transport as possible, so that outer gates cannot change the URL after the check. If a URL is
-/// forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is
-/// sent.
+/// prevents server-side request forgery, in which a URL from others leads to a server inside a
+/// private network. Place the gate inside ``Redirect``, because the gate must check each hop. Place
+/// the gate as close to the transport as possible, because outer gates may change the URL. If a URL
+/// is forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything
+/// is sent.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -21,27 +21,27 @@ import TurnpikeSupport
 ///
 /// The check for private addresses recognizes an address in every spelling
 /// (``/TurnpikeCore/IPAddress``). The check also recognizes names with a local form (`localhost`,
-/// `*.internal`, names without a dot). The gate refuses hosts that parsers read in different ways.
-/// The gate looks up any other name on separate threads, and refuses the name if one of its
-/// addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
+/// `*.internal`, names without a dot). The gate refuses hosts that different parsers read in
+/// different ways. The gate looks up any other name on separate threads, and refuses the name if
+/// one of its addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
 /// An allowed request carries the rule (``/TurnpikeCore/AddressRule``) to the transport. A
 /// transport with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`,
-/// applies the rule to the address of its connection. So an attack by DNS rebinding, in which a
-/// name server returns another address the second time, fails. If the request has a connect target
+/// applies the rule to the address of its connection. DNS rebinding, in which a name server returns
+/// another address for the second lookup, therefore fails. If the request has a connect target
 /// (``/TurnpikeCore/RequestOptions/connectTarget``), the gate checks the target in place of the
 /// name, and refuses a Unix socket.
 ///
-/// > Important: URLSession looks the name up again for its connection, and applies no rule. With
+/// > Important: URLSession looks up the name again for its connection, and applies no rule. With
 /// URLSession, only a proxy or a firewall for outgoing traffic prevents DNS rebinding. See
 /// <doc:WhereRequestsMayGo>.
 public struct URLPolicy: RequestAdapter {
-    /// In which cases the gate refuses addresses that are not public.
+    /// When the gate refuses addresses that are not public.
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
         /// The gate allows all addresses.
         case never
-        /// The gate refuses such addresses after a redirect. The caller's own URL may lead to a
-        /// private address.
+        /// The gate refuses such addresses only after a redirect. The URL of the caller may lead to
+        /// a private address.
         case onRedirect
         /// The gate always refuses such addresses.
         case always
@@ -60,9 +60,10 @@ public struct URLPolicy: RequestAdapter {
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The allowed schemes, in lower case.
-    ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` applies to them too.
+    ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` also applies to the
+    ///     allowed hosts.
     ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains them.
-    ///   - denyPrivate: In which cases the gate refuses addresses that are not public.
+    ///   - denyPrivate: When the gate refuses addresses that are not public.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a
     ///     name. Use nil with transports that check address rules, or behind a proxy that refuses
     ///     private addresses.
@@ -82,7 +83,7 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
-    /// States that the gate checks URLs, and whether it waits for addresses of hosts.
+    /// States that the gate checks URLs, and whether the gate waits for addresses of hosts.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
         facts.requiresTLS = !schemes.contains("http")
@@ -95,7 +96,7 @@ public struct URLPolicy: RequestAdapter {
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
         if let fault { throw ClientError(.configuration, fault) }
-        // A URL that is not valid fails a later check, which has a better message.
+        // A later check refuses a URL that is not valid, with a better message.
         guard let origin = request.origin else { return }
         guard schemes.contains(origin.scheme) else {
             throw refusal("the scheme \(origin.scheme) is not allowed")

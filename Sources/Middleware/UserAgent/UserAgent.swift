@@ -3,11 +3,11 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Sets `User-Agent` on requests that do not have it.
+/// Sets `User-Agent` on requests that have no such field.
 ///
-/// The default value describes program, version, bundle, build, system and library: `shop/2.1
-/// (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is `Unknown`. On
-/// Linux, version, bundle and build are usually unknown.
+/// The default value describes program, version, bundle, build, system and library:
+/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
+/// `Unknown`. On Linux, version, bundle and build are usually unknown.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
@@ -28,7 +28,6 @@ public struct UserAgent: SynchronousRequestAdapter {
         request.headers.setIfAbsent(.userAgent, value)
     }
 
-    /// The value that describes this program.
     static let ofProgram: String = {
         #if canImport(FoundationEssentials)
         func text(_ key: String) -> String? { nil }
@@ -54,8 +53,8 @@ public struct UserAgent: SynchronousRequestAdapter {
         return "\(word(program))/\(word(version)) (\(comment)) Turnpike/\(LibraryVersion.current)"
     }
 
-    // Returns the text as a token (RFC 9110 §5.6.2). Characters that a token cannot contain become
-    // hyphens.
+    // Returns the text as a token (RFC 9110 §5.6.2). Each character that a token cannot contain
+    // becomes a hyphen.
     private static func word(_ text: String?) -> String {
         let bytes = (text ?? "").utf8.prefix(64)
         guard bytes.contains(where: Grammar.isTokenByte) else { return "Unknown" }
@@ -63,7 +62,7 @@ public struct UserAgent: SynchronousRequestAdapter {
             decoding: bytes.map { Grammar.isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
     }
 
-    // Removes parentheses and backslashes, which a comment would have to escape (RFC 9110 §5.6.5).
+    // Removes parentheses and backslashes, which would need escapes in a comment (RFC 9110 §5.6.5).
     private static func comment(_ text: String) -> String {
         String(
             decoding: text.utf8.prefix(128).filter {

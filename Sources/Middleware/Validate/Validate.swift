@@ -5,11 +5,11 @@ import TurnpikeSupport
 
 /// Refuses responses by their status and content type.
 ///
-/// Inside a retry gate, this gate refuses a status before the retry gate decides. Outside, the
-/// retry gate decides by the status itself. If a response is refused, the call fails with
-/// ``/TurnpikeCore/ClientError/Code/validation``. The error contains the head and the beginning of
-/// the content. ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for
-/// one call.
+/// Inside a retry gate, this gate refuses a status before the retry gate decides. Outside a retry
+/// gate, this gate checks a response after the retry gate has decided by the status. If a response
+/// is refused, the call fails with ``/TurnpikeCore/ClientError/Code/validation``. The error
+/// contains the head and the beginning of the content.
+/// ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for one call.
 public struct Validate: ResponseValidator {
     /// The content types that the gate accepts.
     public enum ContentType: Sendable, Hashable {
@@ -17,7 +17,7 @@ public struct Validate: ResponseValidator {
         ///
         /// The most specific range that contains the type decides.
         case accept
-        /// The types in these ranges; none if there are no ranges.
+        /// The types in the ranges, or no type if there are no ranges.
         case ranges([MediaType])
         /// Any type, or no type.
         case any
@@ -45,7 +45,7 @@ public struct Validate: ResponseValidator {
     /// The request option that sets the rules of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [ValidateOption.self] }
 
-    /// Whether the gate can accept the response by its status alone, without a look at the type.
+    /// Whether the gate can accept the response by its status alone, without a check of the type.
     public func accepts(_ response: Response, for request: Request, context: Context) -> Bool {
         request.options.isEmpty && statuses.contains(response.status)
             && (contentType == .any
@@ -55,7 +55,7 @@ public struct Validate: ResponseValidator {
     /// Accepts the response, or throws ``/TurnpikeCore/ClientError/Code/validation``.
     public func validate(_ response: Response, for request: Request, context: Context) throws {
         let rules = request.options[ValidateOption.self] ?? self
-        // The server has switched protocols, as the request asked.
+        // The server has switched protocols, and the request asked for the switch.
         if response.status == 101, request.options.upgrade != nil { return }
         guard rules.statuses.contains(response.status) else {
             throw ClientError(
@@ -113,7 +113,7 @@ public struct Validate: ResponseValidator {
         if let closest = found.map(closeness).max() {
             return found.contains { closeness($0) == closest && $0.quality > 0 }
         }
-        // If all ranges have weight 0, all other types are accepted.
+        // If all ranges have weight 0, the gate accepts all other types.
         return type != nil && !ranges.isEmpty && ranges.allSatisfy { $0.quality == 0 }
     }
 
@@ -131,7 +131,7 @@ public struct Validate: ResponseValidator {
 }
 
 enum ValidateOption: RequestOptionKey {
-    /// The option contains a whole gate, which applies its own rules.
+    /// The option contains a whole gate with the rules of the call.
     static func gate(for value: Validate) -> (any Gate)? { value }
 }
 

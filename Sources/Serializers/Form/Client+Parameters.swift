@@ -24,16 +24,16 @@ extension RequestBody {
 extension Client {
     /// Describes a request with the members of a value as parameters.
     ///
-    /// Parameters are appended to the query of the target. A value that cannot be encoded fails the
-    /// call before anything is sent.
+    /// Parameters are appended to the query of the target. If the value cannot be encoded, the call
+    /// fails before anything is sent.
     /// - Parameters:
     ///   - method: The method.
-    ///   - target: The URL, or text that is resolved against the client's base URL.
-    ///   - parameters: A value with named members. A value without members is sent as an empty form
-    ///     with its `Content-Type`; nil is sent without a form.
+    ///   - target: The URL, or a text that is resolved against the client's base URL.
+    ///   - parameters: A value with named members. A value without members becomes an empty form
+    ///     with `Content-Type`; nil becomes no form.
     ///   - encoder: The encoder.
     ///   - destination: The part of the request for the parameters.
-    ///   - headers: Header fields; a `Content-Type` here replaces the type of the encoder.
+    ///   - headers: Header fields, whose `Content-Type` replaces the type of the encoder.
     /// - Returns: The call.
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible,
@@ -57,7 +57,7 @@ extension Client {
         return request(method, target, headers: headers, body: encoder.body(text))
     }
 
-    /// Describes a GET with the members of a value as its query.
+    /// Describes a GET with the members of a value as the query.
     public func get(
         _ target: some TargetConvertible, parameters: some Encodable & Sendable,
         encoder: FormEncoder = FormEncoder(), headers: HTTPHeaders = [:]
@@ -102,11 +102,11 @@ extension ParameterDestination {
     }
 }
 
-/// The part of a request that gets the parameters.
+/// The part of a request that contains the parameters.
 public enum ParameterDestination: Sendable, Hashable {
-    /// The query for GET, HEAD and DELETE; the body for any other method.
+    /// The query for GET, HEAD and DELETE, and the body for any other method.
     case byMethod
-    /// The query; parameters follow the existing items.
+    /// The query, where the parameters follow the existing items.
     case query
     /// The body.
     case body

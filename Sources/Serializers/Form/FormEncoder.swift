@@ -11,29 +11,30 @@ public import TurnpikeSupport
 /// let page = client.get("search", parameters: Search(text: "swift", tags: ["a", "b"]), encoder: encoder)
 /// ```
 ///
-/// The result is stable: fields are sorted by name, or keep the order of the type's properties.
-/// Array elements keep their order. Dictionaries and sets are always sorted. `URL` is written as
-/// its text, `Decimal` as plain digits, and integers are exact.
+/// Fields are sorted by name, or have the order of the type's properties. Array elements have the
+/// order of the array. Dictionaries and sets are always sorted, because the result must be the same
+/// in each run. A `URL` becomes the text of the URL, and a `Decimal` becomes plain digits. Integers
+/// are exact.
 public struct FormEncoder: Sendable {
-    /// How array elements are named.
+    /// The names of array elements.
     public var arrays: Arrays = .brackets
     /// Whether Boolean values are written as `true` and `false` instead of `1` and `0`.
     public var usesWordsForBooleans = false
-    /// How bytes are written.
+    /// The text for bytes.
     public var data: DataStyle = .base64
-    /// How dates are written.
+    /// The text for dates.
     public var dates: Dates = .deferred
-    /// How the names of properties and dictionary keys are converted.
+    /// The conversion of property names and dictionary keys.
     public var keys: Keys = .unchanged
-    /// How nested names are written.
+    /// The notation of nested names.
     public var keyPaths: KeyPaths = .brackets
-    /// How nil is written.
+    /// The text for nil.
     public var nils: Nils = .dropKey
-    /// Whether a space is written as `+`, as in forms sent by browsers, instead of `%20`.
+    /// Whether a space becomes `+`, as in the forms of browsers, instead of `%20`.
     public var usesPlusForSpaces = false
-    /// Whether fields are sorted by name instead of in the order of the value's encoding.
+    /// Whether fields are sorted by name, and not in the order in which the value encodes them.
     public var sortsFields = true
-    /// The characters that are not percent-encoded, besides ASCII letters and digits.
+    /// The characters that are not percent-encoded, in addition to ASCII letters and digits.
     ///
     /// Characters beyond ASCII, `%`, `&`, `=`, `+` and `#` are always encoded, as UTF-8. A query
     /// may contain `/` and `?` unencoded (RFC 3986 §3.4).
@@ -48,7 +49,8 @@ public struct FormEncoder: Sendable {
 
     /// Encodes the members of a value as fields.
     /// - Parameter value: A value with named members: a type with coding keys, or a dictionary.
-    /// - Returns: `name=value` pairs joined by `&`, or an empty text if there are none.
+    /// - Returns: `name=value` pairs that are joined by `&`, or an empty text if there are no
+    ///   fields.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value has no named
     ///   members, and any error of the value or of a closure among the options.
     public func encode(_ value: some Encodable) throws -> String {
@@ -61,12 +63,11 @@ public struct FormEncoder: Sendable {
         return FormWriter(options: self).write(node)
     }
 
-    /// Encodes fields in order; a field without a value is written as its name alone.
+    /// Encodes fields in order; for a field without a value, the result contains only the name.
     public func encode(_ fields: Query) -> String {
         FormWriter(options: self).write(fields)
     }
 
-    /// The media type of a body.
     var mediaType: MediaType {
         guard statesCharset else { return .form }
         let charset = MediaType.Parameter(name: "charset", value: "utf-8")
@@ -89,7 +90,7 @@ extension FormEncoder.Keys {
 
     // Splits a camel-case name into words. The first letter counts as lower case. A run of capitals
     // is one word up to the capital before the next lower-case letter: `myHTTPServer` becomes my,
-    // HTTP, Server. If no lower-case letter follows, the run lasts to the end.
+    // HTTP, Server. If no lower-case letter follows, the word contains the whole run.
     private static func words(_ name: String, joinedBy separator: Character) -> String {
         let letters = Array(name)
         var starts: Set<Int> = []
@@ -115,15 +116,15 @@ extension FormEncoder.Keys {
 }
 
 extension FormEncoder {
-    /// How array elements are named.
+    /// The names of array elements.
     public enum Arrays: Sendable {
-        /// `tags[]=a&tags[]=b`
+        /// The names have empty brackets: `tags[]=a&tags[]=b`.
         case brackets
-        /// `tags=a&tags=b`
+        /// The elements have equal names: `tags=a&tags=b`.
         case repeated
-        /// `tags[0]=a&tags[1]=b`
+        /// The names contain the index: `tags[0]=a&tags[1]=b`.
         case indexed
-        /// The closure returns the name for an array's name and an element's index.
+        /// The closure returns the name of an element from the name of the array and the index.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
 
         func name(_ name: String, _ index: Int) -> String {
@@ -135,7 +136,8 @@ extension FormEncoder {
             }
         }
 
-        // Sorting indexed names as text would put 10 before 2, so the index is padded.
+        // The index gets leading zeros, because a text with 10 would be sorted before a text with
+        // 2.
         func sortName(_ name: String, _ index: Int) -> String {
             switch self {
             case .brackets, .repeated: return self.name(name, index)
@@ -152,27 +154,27 @@ extension FormEncoder {
         return value ? "1" : "0"
     }
 
-    /// How bytes are written.
+    /// The text for bytes.
     public enum DataStyle: Sendable {
         /// As base64.
         case base64
-        /// As `Data` encodes itself: an array of numbers.
+        /// An array of numbers, as `Data` encodes itself.
         case deferred
-        /// The closure returns the text; the encoder rethrows its errors.
+        /// The closure returns the text, or throws an error that `encode(_:)` throws.
         case custom(@Sendable (Data) throws -> String)
     }
 
-    /// How dates are written.
+    /// The text for dates.
     public enum Dates: Sendable {
-        /// As `Date` encodes itself: seconds since 2001.
+        /// Seconds since 2001, as `Date` encodes itself.
         case deferred
         /// Seconds since 1970, with a fraction.
         case secondsSince1970
         /// Milliseconds since 1970, with a fraction.
         case millisecondsSince1970
-        /// `2001-01-01T00:02:03Z`
+        /// ISO 8601: `2001-01-01T00:02:03Z`.
         case iso8601
-        /// The closure returns the text; the encoder rethrows its errors.
+        /// The closure returns the text, or throws an error that `encode(_:)` throws.
         case custom(@Sendable (Date) throws -> String)
 
         /// Writes dates with a format style, such as `Date.VerbatimFormatStyle`.
@@ -192,7 +194,7 @@ extension FormEncoder {
         }
     }
 
-    /// How the names of properties and dictionary keys are converted.
+    /// The conversion of property names and dictionary keys.
     public enum Keys: Sendable {
         /// Names are unchanged.
         case unchanged
@@ -210,13 +212,13 @@ extension FormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// How nested names are written.
+    /// The notation of nested names.
     public enum KeyPaths: Sendable {
-        /// `user[name]`
+        /// The inner name has brackets: `user[name]`.
         case brackets
-        /// `user.name`
+        /// The inner name follows a dot: `user.name`.
         case dots
-        /// The closure receives the inner name and returns the text to append to the outer name.
+        /// The closure gets the inner name, and returns the text to append to the outer name.
         case custom(@Sendable (String) -> String)
 
         func name(_ outer: String, _ inner: String) -> String {
@@ -228,13 +230,13 @@ extension FormEncoder {
         }
     }
 
-    /// How nil is written.
+    /// The text for nil.
     public enum Nils: Sendable {
         /// The field is left out.
         case dropKey
-        /// `name=`
+        /// The value is empty: `name=`.
         case dropValue
-        /// `name=null`
+        /// The value is the word null: `name=null`.
         case null
         /// The closure returns the value, or nil to leave the field out.
         case custom(@Sendable () -> String?)

@@ -61,8 +61,8 @@ final class FormSlot {
         }
     }
 
-    /// Sorts a collection that has no order; groups of `size` array elements, such as a key and a
-    /// value, stay together and are sorted by their first element.
+    /// Sorts a collection without an order: each group of `size` array elements, such as a key and
+    /// a value, is sorted by the first element of the group.
     func sort(groupsOf size: Int) {
         switch content {
         case .object(let members): content = .object(members.sorted { $0.name < $1.name })
@@ -135,7 +135,7 @@ struct FormValueEncoder: Encoder {
         switch value {
         case .null: .null
         case .bool(let value): .text(options.text(value))
-        // A whole number is written as an integer, even if the JSON text has a fraction.
+        // A whole number becomes an integer, even if the JSON text has a fraction.
         case .number(let value): .text(value.int.map(String.init) ?? value.description)
         case .string(let value): .text(value)
         case .array(let elements): .array(elements.map(node))
@@ -146,7 +146,7 @@ struct FormValueEncoder: Encoder {
 
 /// A collection whose order may differ in each run of the program.
 private protocol Unordered {
-    /// How many elements form one entry if the collection is encoded as an array.
+    /// The number of array elements that belong together, such as a key and a value.
     static var group: Int { get }
 }
 // A dictionary whose keys are neither text nor integers is encoded as alternating keys and values.
@@ -178,7 +178,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder() -> any Encoder { at(FormKey("super")) }
     func superEncoder(forKey key: Key) -> any Encoder { at(key) }
 
-    // A nil property is still a field; the encoder's `nils` option decides about its text.
+    // A property that is nil is still a field, and the option `nils` decides about the text.
     private func put<Value: Encodable>(_ value: Value?, _ key: Key) throws {
         if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
     }

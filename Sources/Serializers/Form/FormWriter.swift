@@ -31,8 +31,9 @@ struct FormWriter {
         var fields: [Field] = []
         add(node, "", "", isRoot: true, to: &fields)
         if options.sortsFields {
-            // Sorted by encoded name; fields with equal names keep their order. The `&` after a
-            // name sorts after the `%` of a bracket and before all letters.
+            // The fields are sorted by encoded name, and fields with equal names have their
+            // original order. The sort key ends in `&`, which sorts after the `%` of a bracket and
+            // before all letters.
             let keys = fields.map { encode($0.sortName) + "&" }
             fields = fields.indices.sorted { (keys[$0], $0) < (keys[$1], $1) }.map { fields[$0] }
         }

@@ -12,13 +12,13 @@ public import TurnpikeSupport
 /// try await client.post("users", multipart: form).empty()
 /// ```
 ///
-/// Files are read while they are sent, so a form of any size takes little memory. If the length of
-/// each part is known, the length of the form is known too. If a part is a one-shot stream, the
-/// form can be sent only once.
+/// The form needs little memory, because files are read during the send. If the length of each part
+/// is known, the length of the form is known. If a part is a one-shot stream, the form can be sent
+/// only once.
 ///
-/// Names and file names are escaped as browsers do (WHATWG HTML §4.10.21.8): `"`, CR and LF become
-/// `%22`, `%0D` and `%0A`. Other control characters are escaped in the same way. Text beyond ASCII
-/// is sent as UTF-8. An invalid part fails the call before anything is sent.
+/// Names and file names have the escapes of browsers (WHATWG HTML §4.10.21.8): `"`, CR and LF
+/// become `%22`, `%0D` and `%0A`. Other control characters also have percent escapes. Text beyond
+/// ASCII is sent as UTF-8. If a part is invalid, the call fails before anything is sent.
 public struct MultipartFormData: Sendable {
     /// The delimiter between the parts.
     public let boundary: String
@@ -29,8 +29,8 @@ public struct MultipartFormData: Sendable {
 
     /// Creates an empty form.
     /// - Parameter boundary: The delimiter between the parts: 1 to 70 characters of RFC 2046 §5.1.1
-    ///   that occur in no part. Parts in memory are checked. The default is 128 bits from the
-    ///   system's secure random generator.
+    ///   that occur in no part. The form checks that the boundary does not occur in parts in
+    ///   memory. The default is 128 bits from the system's secure random generator.
     public init(boundary: String? = nil) {
         isGiven = boundary != nil
         self.boundary = boundary ?? Self.randomBoundary()
@@ -42,9 +42,10 @@ public struct MultipartFormData: Sendable {
 
     /// Adds text.
     /// - Parameters:
-    ///   - text: The text, sent as UTF-8.
-    ///   - name: The part's name.
-    ///   - type: The part's media type; nil for no `Content-Type`, as in browsers.
+    ///   - text: The text, which is sent as UTF-8.
+    ///   - name: The name of the part.
+    ///   - type: The media type of the part; if nil, the part has no `Content-Type`, as in
+    ///     browsers.
     public mutating func append(_ text: String, name: String, type: MediaType? = nil) {
         append(Data(text.utf8), name: name, type: type)
     }
@@ -54,13 +55,14 @@ public struct MultipartFormData: Sendable {
         _ data: Data, name: String, filename: String? = nil, type: MediaType? = nil
     ) { append(.data(data, type: type), name: name, filename: filename) }
 
-    /// Adds a file, which is read while the form is sent.
+    /// Adds a file, which is read during the send.
     /// - Parameters:
     ///   - file: The file.
-    ///   - name: The part's name.
-    ///   - filename: The file name to send, or nil for the file's own name.
-    ///   - type: The media type; nil for the type of the file name's extension, or else
-    ///     `application/octet-stream`. A file without an extension needs a file name or a type.
+    ///   - name: The name of the part.
+    ///   - filename: The file name to send; if nil, the last component of the path.
+    ///   - type: The media type; if nil, the type for the file name's extension, or
+    ///     `application/octet-stream` for an unknown extension. If the file has no extension, a
+    ///     file name or a type is necessary.
     public mutating func append(
         file: URL, name: String, filename: String? = nil, type: MediaType? = nil
     ) {
@@ -77,8 +79,8 @@ public struct MultipartFormData: Sendable {
 
     /// Adds a body of any kind, for example a stream or a range of a file.
     /// - Parameters:
-    ///   - body: The content; the part gets the media type of the content.
-    ///   - name: The part's name.
+    ///   - body: The content, whose media type becomes the type of the part.
+    ///   - name: The name of the part.
     ///   - filename: The file name to send, if any.
     ///   - headers: More header fields of the part.
     public mutating func append(
@@ -90,7 +92,7 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // Only a given boundary is checked: no part can contain a random boundary on purpose.
+        // A random boundary needs no check, because nobody can predict the boundary.
         if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
             return refuse("a part contains the form's boundary; pass another, or pass no boundary")
         }
@@ -144,7 +146,8 @@ public struct MultipartFormData: Sendable {
 extension RequestBody {
     /// Sends a multipart form as `multipart/form-data`.
     ///
-    /// An invalid form fails its call with ``/TurnpikeCore/ClientError/Code/invalidRequest``.
+    /// If the form is invalid, the call fails with
+    /// ``/TurnpikeCore/ClientError/Code/invalidRequest``.
     public static func multipart(_ form: MultipartFormData) -> RequestBody {
         .catching { try form.body() }
     }
@@ -161,7 +164,6 @@ extension Client {
 }
 
 extension MediaType {
-    /// Creates the media type for a file extension, or nil if the extension is unknown.
     init?(fileExtension: String) {
         guard let text = Self.byExtension[fileExtension.lowercased()],
             let type = MediaType(parsing: text)
@@ -175,7 +177,8 @@ extension MediaType {
             return words.dropFirst().map { ($0, words[0]) }
         })
 
-    // The types that IANA has registered or, if there is none, the types that servers usually send.
+    // The types that IANA has registered, or the usual types of servers for extensions without a
+    // registration.
     private static let table = """
         application/epub+zip epub, application/geo+json geojson, application/gzip gz,
         application/java-archive jar, application/json json map, application/ld+json jsonld,

@@ -72,12 +72,12 @@ extension Call {
     /// for try await part in client.get("feed").parts() { show(part.type, part.content) }
     /// ```
     ///
-    /// The request is sent when the first part is requested. Each part is held in memory
-    /// completely. If a part is larger than the limit for lines and events, the iterator throws
+    /// The request is sent when the iterator reads the first part. Each part is collected in
+    /// memory. If a part is larger than the limit for lines and events, the iterator throws
     /// ``/TurnpikeCore/ClientError/Code/tooLarge``. The preamble and the epilogue are discarded. If
-    /// a response ends within a part, the parts before it are returned, then
-    /// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
-    /// - Returns: A sequence of parts. The release of an iterator ends the transfer.
+    /// a response ends within a part, the iterator returns the earlier parts, and throws
+    /// ``/TurnpikeCore/ClientError/Code/incomplete``.
+    /// - Returns: A sequence of parts. The release of an iterator cancels the transfer.
     public func parts() -> some AsyncSequence<ReceivedPart, any Error> & Sendable {
         ReceivedParts {
             try await serialize(with: HeadSerializer(accept: [MediaType("multipart", "*")]))
@@ -87,7 +87,7 @@ extension Call {
 
 extension Response {
     /// Returns the parts of the response as they arrive; see ``TurnpikeCore/Call/parts()``.
-    /// - Parameter maxBytes: The largest part in bytes.
+    /// - Parameter maxBytes: The maximum number of bytes of a part.
     /// - Returns: A sequence of parts.
     public func parts(
         maxBytes: Int = 1_048_576
@@ -98,23 +98,23 @@ extension Response {
 
 /// One part of a multipart response (RFC 2046 §5.1).
 public struct ReceivedPart: Sendable {
-    /// The part's header fields.
+    /// The header fields of the part.
     public let headers: HTTPHeaders
-    /// The part's content.
+    /// The content of the part.
     public let content: Data
 
-    /// The part's media type; `text/plain` if the part has no type.
+    /// The media type of the part, or `text/plain` if the part has no type.
     public var type: MediaType {
         headers[.contentType].flatMap { MediaType(parsing: $0) } ?? .plainText
     }
 }
 
-/// Splits multipart content into parts, in time linear in its size.
+/// Splits multipart content into parts, in time linear in the size of the content.
 struct PartParser {
     private let delimiter: [UInt8]
     private let maxBytes: Int
     private var buffer: [UInt8]
-    // The start of the current part, and the position before which no delimiter occurs.
+    // The start of the current part, and a position before which no delimiter occurs.
     private var start = 0
     private var searched = 0
     private var isInPart = false
@@ -122,7 +122,7 @@ struct PartParser {
     private(set) var hasEnded = false
 
     private static let maxHeaderBytes = 16_384
-    // The maximum whitespace after a boundary (RFC 2046 §5.1.1).
+    // The maximum number of blanks after a boundary (RFC 2046 §5.1.1).
     private static let maxBlanks = 256
 
     init(_ head: ResponseHead, maxBytes: Int) throws {
@@ -135,7 +135,8 @@ struct PartParser {
         }
         delimiter = Array("\r\n--\(boundary)".utf8)
         self.maxBytes = maxBytes
-        // The first delimiter may be at the very beginning, without a line break before it.
+        // The first delimiter may be at the very beginning, without a line break before the
+        // delimiter.
         buffer = [0x0D, 0x0A]
     }
 
@@ -153,10 +154,9 @@ struct PartParser {
         while !hasEnded {
             guard let found = find() else {
                 let pending = buffer.count - start
-                // A subtraction instead of an addition, because the limit may be `Int.max`.
+                // The code subtracts, because an addition would overflow if the limit is `Int.max`.
                 if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
                 if !isInPart {
-                    // Drops the preamble.
                     start = max(start, buffer.count - delimiter.count - 2)
                     searched = max(searched, start)
                 }
@@ -186,7 +186,6 @@ struct PartParser {
         case none
     }
 
-    /// Returns the kind of the text after a delimiter, or nil if more bytes are needed.
     private func endOfLine(after position: Int) -> LineEnd? {
         var position = position
         if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),
@@ -198,7 +197,8 @@ struct PartParser {
         while position < buffer.count, Grammar.isBlank(buffer[position]) { position += 1 }
         if position > limit { return LineEnd.none }
         guard position + 1 < buffer.count else { return nil }
-        // The line break stays, because in an empty part it also begins the next delimiter.
+        // The line break is not removed, because the line break after an empty part also begins the
+        // next delimiter.
         return buffer[position] == 0x0D && buffer[position + 1] == 0x0A
             ? .next(position) : LineEnd.none
     }
@@ -215,7 +215,6 @@ struct PartParser {
         return nil
     }
 
-    /// Creates a part from its bytes, which begin with the line break after the delimiter.
     private func part(_ bytes: ArraySlice<UInt8>) throws -> ReceivedPart {
         var headers = HTTPHeaders()
         var rest = bytes.dropFirst(2)
@@ -238,7 +237,7 @@ struct PartParser {
         return ReceivedPart(headers: headers, content: Data(rest))
     }
 
-    /// Removes and returns a field line, unfolded (RFC 5322 §2.2.3), without its line break.
+    /// Removes a field line, and returns the unfolded line (RFC 5322 §2.2.3) without a line break.
     private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         while true {

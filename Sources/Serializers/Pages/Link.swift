@@ -9,26 +9,23 @@ import TurnpikeSupport
 /// let last = response.headers.links.first { $0.relations.contains("last") }
 /// ```
 public struct Link: Sendable, Hashable {
-    /// One parameter of a link.
     struct Parameter: Sendable, Hashable {
-        /// The name in lower case; the asterisk of an extended notation stays (`title*`, RFC 8187).
+        /// The name in lower case, with the asterisk of an extended notation (`title*`, RFC 8187).
         let name: String
-        /// The value without quotes; a value in an extended notation is decoded.
+        /// The value without quotes; for an extended notation, the decoded value.
         let value: String
 
-        /// Creates a parameter.
         init(name: String, value: String) {
             self.name = name.lowercased()
             self.value = value
         }
     }
 
-    /// The reference as the message has it; it may be relative to the URL of the message.
+    /// The reference in the message, which may be relative to the URL of the message.
     public let reference: String
-    /// The parameters in their order, without repetitions that RFC 8288 forbids.
+    /// The parameters in the order of the message, without repetitions that RFC 8288 forbids.
     let parameters: [Parameter]
 
-    /// Creates a link.
     init(reference: String, parameters: [Parameter] = []) {
         self.reference = reference
         self.parameters = parameters
@@ -44,24 +41,25 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// The reference of the link's context, if that is not the resource of the message (§3.2).
+    /// The reference of the link's context, or nil for the resource of the message (§3.2).
     var anchor: String? { self[parameter: "anchor"] }
 
-    /// The title of the target, preferably in the extended notation (§3.4.1).
+    /// The title of the target; the extended notation takes precedence (§3.4.1).
     var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
 
-    /// The value of the first parameter with a name, or nil.
+    /// The value of the first parameter with a name, or nil if there is none.
     public subscript(parameter name: String) -> String? {
         parameters.first { $0.name == name.lowercased() }?.value
     }
 }
 
 extension HTTPHeaders {
-    /// The links of all `Link` fields, in their order (RFC 8288 §3).
+    /// The links of all `Link` fields in the order of the fields (RFC 8288 §3).
     ///
-    /// Parsing is as lenient as Appendix B.2. If a text does not begin with an angle bracket, the
-    /// rest of the line has no links. An open quotation extends to the end. Repetitions are ignored
-    /// if RFC 8288 allows a parameter only once.
+    /// The parser is as lenient as RFC 8288, Appendix B.2. If a text does not begin with an angle
+    /// bracket, the parser ignores the rest of the line. If a closing quote is missing, the quoted
+    /// text extends to the end of the line. The parser ignores a repeated parameter that RFC 8288
+    /// allows only once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)
@@ -76,7 +74,7 @@ extension HTTPHeaders {
 private struct LinkReader {
     private let bytes: [UInt8]
     private var position = 0
-    // §3.3 and §3.4.1: repetitions of these parameters are ignored.
+    // Repetitions of the parameters in this list are ignored (§3.3 and §3.4.1).
     private static let once: Set<String> = ["rel", "anchor", "media", "title", "title*", "type"]
 
     init(_ line: String) { bytes = Array(line.utf8) }

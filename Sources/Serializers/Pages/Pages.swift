@@ -25,7 +25,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         private enum State {
             case before(Call)
-            // The page was read; the next page is found when the loop asks for it.
+            // The page was read, and the loop has not asked for the next page.
             case at(Call, Page, ResponseHead)
             case ended
         }
@@ -45,7 +45,6 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
 
         mutating func next() async throws -> Page? {
             let state = state
-            // After an error, no further pages follow.
             self.state = .ended
             var call: Call
             switch state {
@@ -58,7 +57,6 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             let (page, response) = try await pages.read(call)
             count += 1
             if call.request.origin == nil {
-                // A gate has resolved the URL.
                 call.request.targetURI = TargetURI(response.url)
                 if response.hops.isEmpty { origin = call.request.origin }
             }
@@ -90,7 +88,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
                     "the next page has another origin, to which no credentials may go; request this"
                         + " page by a separate call", response: head)
             }
-            // An http URL and an https URL may have different servers.
+            // The server at a connect target for http may not support https.
             if from != to { call.request.options.connectTarget = nil }
             if let identity = Self.identity(of: call.request), seen.contains(identity) {
                 throw ClientError(
@@ -100,7 +98,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             return call
         }
 
-        // The last page names the next page, so the origin of the last page is checked too.
+        // The origin of the last page is checked too, because the last page names the next page.
         private func admitReference(by head: ResponseHead, for request: Request) throws {
             guard let from = origin, let by = TargetURI(head.url).origin,
                 from.isSameOrUpgraded(by: by)
@@ -119,7 +117,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        // Returns nil if the body is not in memory, because then bodies cannot be compared.
+        // Returns nil if the body is not in memory, because only bodies in memory can be compared.
         private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
             return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)
@@ -138,7 +136,7 @@ extension NextPage {
                     .validation, "the reference to the next page is not a valid URL", response: head
                 )
             }
-            // A server must not choose a user name for the caller.
+            // A server must not choose a user name for the request of the caller.
             request.targetURI = uri.withoutUserInformation
         case .query(let query):
             request.targetURI = request.targetURI.replacing(query)
@@ -149,7 +147,7 @@ extension NextPage {
 }
 
 extension Call {
-    /// Returns the pages of a collection, each decoded from the content of one response.
+    /// Returns the pages of a collection, with each page decoded from one response.
     ///
     /// The field `Link: <…>; rel="next"` names the next page (RFC 8288).
     ///
@@ -159,17 +157,18 @@ extension Call {
     /// }
     /// ```
     ///
-    /// Each page is a separate call, with the gates, retries and limits of the first call. A page
-    /// is requested when the loop asks for the page. The pages end with a page that has no link to
-    /// a next page. Each iterator begins with the first page.
+    /// Each page is a separate call, with the gates, retries and limits of the first call. The
+    /// iterator requests a page when the loop asks for the page. The last page is a page without a
+    /// link to a next page. Each iterator begins with the first page.
     ///
-    /// Credentials of the request never go to another origin. The next page must therefore have the
-    /// origin of the first request, or its upgrade from http to https. If a redirect led to a page
-    /// of another origin, a relative reference in that page is refused, because that origin would
-    /// choose a path for the credentials. A reference is followed only if the method is safe, such
-    /// as GET, or if the call is ``/TurnpikeCore/Call/retryable(_:)``. For other calls, a server
-    /// could choose where a POST is sent again. If the next page has another origin, was already
-    /// read, or exceeds the limit, the iterator throws after the last good page.
+    /// Credentials of the request never go to another origin. The next page must have the origin of
+    /// the first request; a change from http to https is allowed. If a redirect led to a page of
+    /// another origin, the iterator refuses a relative reference in that page, because the other
+    /// origin would choose a path for the credentials. The iterator follows a reference only if the
+    /// method is safe, such as GET, or if the call is ``/TurnpikeCore/Call/retryable(_:)``. Without
+    /// this rule, a server could choose the URL to which a POST is sent again. If the next page has
+    /// another origin, was already read, or exceeds the limit, the iterator throws an error after
+    /// the last valid page.
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The maximum number of pages; a further page fails with
@@ -181,7 +180,7 @@ extension Call {
         pages(of: type, limit: limit) { NextPage(linkedFrom: $1) }
     }
 
-    /// Returns the decoded pages of a collection; a closure finds the next page.
+    /// Returns the decoded pages of a collection, where a closure finds each next page.
     ///
     /// ```swift
     /// client.get("search").pages(of: Found.self) { page, _ in
@@ -192,7 +191,8 @@ extension Call {
     ///   - type: The type of a page.
     ///   - limit: The maximum number of pages; a further page fails with
     ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
-    ///   - next: Finds the next page from a page and its head; nil after the last page.
+    ///   - next: Returns the next page from a page and the head of its response, or nil after the
+    ///     last page.
     /// - Returns: A sequence of pages.
     public func pages<Page: Decodable & Sendable>(
         of type: Page.Type, limit: Int = 1000,
@@ -202,11 +202,11 @@ extension Call {
     }
 }
 
-/// The way to request the next page.
+/// Describes the request for the next page.
 public enum NextPage: Sendable {
     /// A URL, or a reference that is relative to the URL of the page.
     case reference(String)
-    /// The same request with other query items; items with the same names are replaced.
+    /// The same request with other query items, which replace items with the same names.
     ///
     /// ```swift
     /// .query(["cursor": "abc"])
@@ -217,9 +217,9 @@ public enum NextPage: Sendable {
 }
 
 extension NextPage {
-    /// The page in a `Link` field with the relation `next` (RFC 8288), or nil.
+    /// The page that a `Link` field with the relation `next` names (RFC 8288), or nil.
     ///
-    /// A link from another resource (`anchor`) does not count.
+    /// A link whose context is another resource (`anchor`) does not count.
     init?(linkedFrom head: ResponseHead) {
         let link = head.headers.links.first { link in
             link.relations.contains("next") && Self.isFromPage(link, head)

@@ -5,14 +5,14 @@ import TurnpikeSupport
 
 /// Refuses input that Foundation's property list readers cannot handle safely.
 ///
-/// The XML reader recurses once for each level and can overflow the stack. The binary reader
-/// expands shared references: 150 bytes can become 10⁹ values, and 100 kB can become as many
-/// strings of 50 kB each. The time of this check is linear in the size of the input.
+/// Foundation's XML reader recurses once for each level, and can overflow the stack. Foundation's
+/// binary reader expands shared references: 150 bytes can become 10⁹ values, and 100 kB can become
+/// as many strings of 50 kB each. The time of the check is linear in the size of the input.
 enum PropertyListGuard {
     static let maxDepth = 256
-    /// The maximum ratio of expanded size to size, as in `Limits` for coded content.
+    /// The maximum ratio of the expanded size to the input size, as in `Limits` for coded content.
     static let maxRatio = 100
-    /// The expanded size that is always allowed, so that small lists may exceed the ratio.
+    /// The expanded size that is always allowed, because small lists may exceed the ratio.
     static let freeBytes = 1 << 20
     /// The cost of each value in bytes, in addition to the bytes of strings and data.
     static let valueBytes = 16
@@ -33,10 +33,10 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
-    // This scan must find the end of each construct at the same place as Foundation. If the places
-    // might differ, the text is refused.
+    // This scan must find the end of each construct at the same position as Foundation. If
+    // Foundation might find another position, the text is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
-        // XML has no zero character, so a zero byte means UTF-16.
+        // A zero byte means UTF-16, because XML has no zero character.
         if bytes.contains(0) { throw fault("is in an unsupported encoding") }
         try checkEncoding(bytes)
         var depth = 0
@@ -82,12 +82,13 @@ enum PropertyListGuard {
         return end
     }
 
-    // Foundation decodes the content in the declared encoding. Only encodings in which ASCII bytes
-    // mean ASCII characters can be scanned.
+    // Foundation decodes the content in the declared encoding. The scan works only for encodings in
+    // which ASCII bytes mean ASCII characters.
     private static func checkEncoding(_ bytes: [UInt8]) throws {
         guard bytes.starts(with: "<?xml".utf8) else { return }
         let end = skip(past: "?>", bytes, 2)
-        // A valid declaration is short; a longer one is refused, because it is not scanned.
+        // The scan does not read the declaration, and a declaration of more than 200 bytes is
+        // refused.
         guard end <= 200 else { throw fault("has a declaration of more than 200 bytes") }
         let declaration = String(decoding: bytes[..<end], as: UTF8.self)
         let names = declaration.matches(of: /encoding\s*=\s*["']([^"']*)["']/)
@@ -125,7 +126,7 @@ struct BinaryPropertyList {
     private let top: Int
     private let table: Int
     private let limit: Int
-    // The expanded size of each object in bytes; 0 while the object is being visited.
+    // The expanded size of each object in bytes, or 0 during the visit of the object.
     private var sizes: [Int: Int] = [:]
 
     init(_ content: Data) throws {
@@ -149,7 +150,7 @@ struct BinaryPropertyList {
 
     mutating func check() throws { _ = try size(of: top, depth: 0) }
 
-    /// Builds the value; `check` must have succeeded.
+    /// Returns the value of the list, and may be called only after `check` has succeeded.
     func value() throws -> PropertyListValue { try value(of: top) }
 
     private func value(of object: Int) throws -> PropertyListValue {
@@ -158,7 +159,7 @@ struct BinaryPropertyList {
         switch kind {
         case 0x0 where size == 8 || size == 9: return .bool(size == 9)
         case 0x1 where size <= 4:
-            // The lower half of 16 bytes; only eight bytes have a sign.
+            // For 16 bytes, this is the lower half; only integers of eight bytes have a sign.
             let start = size == 4 ? offset + 9 : offset + 1
             let bits = try word(at: start, size == 4 ? 8 : 1 << Int(size))
             if size == 4, bits > Int64.max { return .unsigned(bits) }
@@ -231,7 +232,7 @@ struct BinaryPropertyList {
         return total
     }
 
-    // The number of bytes of data or a string, without the marker; Foundation refuses bad lengths.
+    // The number of bytes of data or of a string, without the marker.
     private func textBytes(at offset: Int) -> Int {
         let kind = bytes[offset] >> 4
         guard (0x4...0x6).contains(kind) else { return 0 }
@@ -281,8 +282,8 @@ struct BinaryPropertyList {
         return (start + 1 + width, long)
     }
 
-    // A 16-byte integer. Foundation uses it for values above `Int64.max` only; it would clamp
-    // values above 64 bits and misread negative values.
+    // Checks an integer of 16 bytes. Foundation writes such integers only for values above
+    // `Int64.max`. Foundation would clamp values above 64 bits, and misread negative values.
     private func checkLong(at start: Int) throws {
         guard start + 16 <= table else { throw PropertyListGuard.fault("is corrupt") }
         guard bytes[start..<start + 8].allSatisfy({ $0 == 0 }) else {
@@ -298,13 +299,13 @@ struct BinaryPropertyList {
 }
 
 extension PropertyListGuard {
-    /// Refuses characters that XML forbids (XML 1.0 §2.2) and Foundation writes unchanged.
+    /// Refuses characters that XML forbids (XML 1.0 §2.2), but that Foundation writes.
     static func checkWritten(_ content: Data) throws {
         let isIllegal = unsafe content.withUnsafeBytes { bytes in
             bytes.indices.contains { index in
                 let byte = unsafe bytes[index]
                 if byte < 0x20 { return byte != 0x09 && byte != 0x0A && byte != 0x0D }
-                // The noncharacters U+FFFE and U+FFFF.
+                // The noncharacters U+FFFE and U+FFFF begin with this byte in UTF-8.
                 guard byte == 0xEF, index + 2 < bytes.count else { return false }
                 return unsafe bytes[index + 1] == 0xBF && bytes[index + 2] >= 0xBE
             }

@@ -21,24 +21,24 @@ public enum PropertyListValue: Sendable, Hashable {
     case data(Data)
     /// An array.
     case array([PropertyListValue])
-    /// A dictionary; property lists do not keep the order of members.
+    /// A dictionary, whose members have no order in a property list.
     case dictionary([String: PropertyListValue])
 
     #if canImport(FoundationEssentials)
-    /// XML or binary, as Foundation names them.
+    /// The format, XML or binary, with Foundation's names.
     public typealias Format = PropertyListDecoder.PropertyListFormat
     #else
-    /// XML or binary, as Foundation names them.
+    /// The format, XML or binary, with Foundation's names.
     public typealias Format = PropertyListSerialization.PropertyListFormat
     #endif
 
-    /// The member with a name, or nil if the value is not a dictionary or has no such member.
+    /// The member with this name, or nil if the value is not a dictionary or has no such member.
     public subscript(name: String) -> PropertyListValue? {
         guard case .dictionary(let members) = self else { return nil }
         return members[name]
     }
 
-    /// The element at a position, or nil if the value is not an array or is shorter.
+    /// The element at this position, or nil if the value is not an array or is shorter.
     public subscript(position: Int) -> PropertyListValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -46,13 +46,13 @@ public enum PropertyListValue: Sendable, Hashable {
         return elements[position]
     }
 
-    /// The text, or nil for another kind.
+    /// The text, or nil if the value is not text.
     public var string: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    /// The integer, or nil for another kind.
+    /// The integer, or nil if the value is not an integer.
     public var int: Int? {
         guard case .integer(let value) = self else { return nil }
         return Int(exactly: value)
@@ -60,7 +60,7 @@ public enum PropertyListValue: Sendable, Hashable {
 }
 
 extension PropertyListValue {
-    /// Parses an XML or binary property list; refuses excessive nesting and cyclic references.
+    /// Parses an XML or binary property list, and refuses excessive nesting and cyclic references.
     public init(parsing content: Data) throws {
         try PropertyListGuard.check(content)
         if content.starts(with: Array("bplist00".utf8)) {
@@ -87,7 +87,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Returns the value, an array or a dictionary, as an encoded property list.
+    /// Encodes the value, which must be an array or a dictionary, as a property list.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
     ///   that XML does not allow, or if the value is neither an array nor a dictionary.
     public func data(format: Format = .xml) throws -> Data {
@@ -112,7 +112,7 @@ extension PropertyListValue {
         case let value as Date: return .date(value)
         case let value as Data: return .data(value)
         #if !canImport(FoundationEssentials)
-        // An `NSNumber` converts to any number type, so the original type must be determined.
+        // The original type is determined here, because an `NSNumber` converts to any number type.
         case let value as NSNumber: return convert(value)
         #endif
         case let truth as Bool where type(of: value) == Bool.self: return .bool(truth)
@@ -121,7 +121,7 @@ extension PropertyListValue {
             if let value = Int64(exactly: value) { return .integer(value) }
             if let value = UInt64(exactly: value) { return .unsigned(value) }
             throw CocoaError(.propertyListReadCorrupt)
-        // An `NSNumber` on Linux, which converts to each type that can hold its value.
+        // On Linux, an `NSNumber` converts to each type that can represent the value.
         case let value as Int64: return .integer(value)
         case let value as UInt64: return .unsigned(value)
         case let value as Double: return .real(value)
@@ -190,7 +190,7 @@ extension Call {
 
 /// Decodes XML and binary property lists with Foundation's `PropertyListDecoder`.
 ///
-/// Before decoding, excessive nesting and cyclic references are refused.
+/// Before decoding, the decoder refuses excessive nesting and cyclic references.
 public struct PropertyListValueDecoder: ValueDecoder {
     /// Creates a decoder.
     public init() {}
@@ -247,7 +247,7 @@ extension RequestBody {
 extension Client {
     /// Describes a request with a property list body.
     ///
-    /// A value that cannot be encoded fails the call before anything is sent.
+    /// If the value cannot be encoded, the call fails before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible,
         propertyList value: some Encodable & Sendable,
@@ -259,7 +259,6 @@ extension Client {
     }
 }
 
-/// The media types in use for property lists; none is registered.
 enum PropertyListFormat {
     static let mediaTypes: [MediaType] = [
         .propertyList, "application/x-apple-plist", "application/xml", "text/xml",

@@ -109,7 +109,6 @@ struct XMLPropertyList {
         throw PropertyListGuard.fault("is cut off")
     }
 
-    // Skips a comment, an instruction or a document type; returns whether there was one.
     private mutating func skipsMarkup() throws -> Bool {
         guard position + 1 < bytes.count else { return false }
         switch bytes[position + 1] {
@@ -138,7 +137,6 @@ struct XMLPropertyList {
         return inner.last == UInt8(ascii: "/") ? .empty(text) : .start(text)
     }
 
-    // The text of an element, with its references and CDATA sections replaced.
     private mutating func text(until name: String) throws -> String {
         var text: [UInt8] = []
         while position < bytes.count {

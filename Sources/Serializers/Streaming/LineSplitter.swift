@@ -3,12 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Splits chunks into lines, in time linear in their size and with memory bounded by one line.
+/// Splits chunks into lines, in time linear in the size of the chunks, with memory for one line.
 struct LineSplitter {
     enum Ending {
-        /// LF or CRLF.
+        /// A line ends with LF or CRLF.
         case lineFeed
-        /// LF, CR or CRLF, as in event streams.
+        /// A line ends with LF, CR or CRLF, as in event streams.
         case any
     }
 
@@ -16,11 +16,12 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
-    // The next LF in the chunk, or the chunk's end; searched once, not for each line with CR.
+    // The next LF in the chunk, or the end of the chunk.
     private var lineFeed = 0
     // The beginning of a line that continues in the next chunk.
     private var carried: [UInt8] = []
-    // The last chunk ended with CR, so an LF at the start of the next chunk belongs to that CR.
+    // True if the last chunk ended with CR, because an LF at the start of the next chunk belongs to
+    // that CR.
     private var skipsLineFeed = false
 
     private(set) var number = 0
@@ -30,14 +31,14 @@ struct LineSplitter {
         self.maxBytes = maxBytes
     }
 
-    /// Adds a chunk; the previous chunk must have been consumed.
+    /// Adds a chunk after the previous chunk has been consumed.
     mutating func append(_ chunk: Data) {
         self.chunk = chunk
         position = 0
         lineFeed = -1
     }
 
-    /// Passes the next complete line, without its ending, to `read`; nil if more bytes are needed.
+    /// Passes the next complete line to `read`, or returns nil if more bytes are needed.
     mutating func next<Value>(
         _ read: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> Value? {
@@ -69,7 +70,7 @@ struct LineSplitter {
         }
     }
 
-    /// Passes the bytes after the last line ending to `read`; nil if there are none.
+    /// Passes the bytes after the last line ending to `read`, or returns nil without such bytes.
     mutating func rest<Value>(_ read: (UnsafeRawBufferPointer) throws -> Value) throws -> Value? {
         if carried.isEmpty { return nil }
         return try unsafe finish(UnsafeRawBufferPointer(start: nil, count: 0), read)

@@ -34,18 +34,19 @@ struct Lines: AsyncSequence, Sendable {
 extension Call {
     /// Returns the lines of the response as they arrive.
     ///
-    /// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is removed.
+    /// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is not part
+    /// of the first line.
     ///
     /// ```swift
     /// for try await line in client.get("log").lines() { print(line) }
     /// ```
     ///
-    /// The request is sent when the first line is requested. Only the transport's buffer is read
-    /// ahead. If a line is longer than the limit, the iterator throws
-    /// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, it throws
+    /// The request is sent when the iterator reads the first line. Only the buffer of the transport
+    /// is read in advance. If a line is longer than the limit, the iterator throws
+    /// ``/TurnpikeCore/ClientError/Code/tooLarge``. If a line is not UTF-8, the iterator throws
     /// ``/TurnpikeCore/ClientError/Code/serialization``. Both errors contain the line number. If a
-    /// body breaks off, its complete lines are returned before the error is thrown.
-    /// - Returns: A sequence of lines. The release of an iterator ends the transfer.
+    /// body breaks off, the iterator returns the complete lines before the error.
+    /// - Returns: A sequence of lines. The release of an iterator cancels the transfer.
     public func lines() -> some AsyncSequence<String, any Error> & Sendable {
         Lines(StreamSource(self))
     }
@@ -53,7 +54,7 @@ extension Call {
 
 extension ResponseBody {
     /// Returns the lines of the body as they arrive; see ``TurnpikeCore/Call/lines()``.
-    /// - Parameter maxBytes: The longest line in bytes.
+    /// - Parameter maxBytes: The maximum number of bytes of a line.
     /// - Returns: A sequence of lines.
     public func lines(
         maxBytes: Int = 1_048_576
@@ -62,12 +63,11 @@ extension ResponseBody {
     }
 }
 
-/// A body, or a call that is sent when the first record is requested.
+/// The source is a body, or a call that is sent when the first record is read.
 struct StreamSource: Sendable {
     struct Opened: Sendable {
         let body: ResponseBody
         let maxBytes: Int
-        /// Adds the details of the exchange to an error.
         var complete: @Sendable (any Error) -> any Error = { $0 }
     }
 
@@ -87,7 +87,6 @@ struct StreamSource: Sendable {
     }
 }
 
-/// Returns the response when its head has arrived, with the call's limit for lines and events.
 struct HeadSerializer: ResponseSerializer {
     var accept: [MediaType] = []
     var check: @Sendable (ResponseHead) throws -> Void = { _ in }
@@ -101,7 +100,7 @@ struct HeadSerializer: ResponseSerializer {
 }
 
 /// Reads lines from a source and converts them to records.
-// SAFETY: only `make` sees the bytes of a line, and only during its call.
+// SAFETY: only `make` accesses the bytes of a line, and only during its execution.
 @safe struct RecordReader<Record> {
     private let source: StreamSource
     private let make: (UnsafeRawBufferPointer, Int) throws -> Record?
@@ -208,7 +207,7 @@ extension ResponseBody {
     ///
     /// See ``TurnpikeCore/Call/jsonLines(of:with:skippingInvalid:)``.
     /// - Parameters:
-    ///   - maxBytes: The longest line in bytes.
+    ///   - maxBytes: The maximum number of bytes of a line.
     ///   - skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines(
@@ -242,7 +241,7 @@ extension Call {
     ///
     /// Blank lines are skipped. An invalid line throws
     /// ``/TurnpikeCore/ClientError/Code/serialization`` with the line number, after the values of
-    /// earlier lines, unless invalid lines are skipped too.
+    /// earlier lines, unless `skippingInvalid` is true.
     /// - Parameters:
     ///   - type: The type of a value.
     ///   - decoder: Decodes each line.
@@ -257,7 +256,6 @@ extension Call {
         }
     }
 
-    /// Returns the call with this media type in `Accept`, unless it already has an `Accept` field.
     func asking(_ type: MediaType) -> Call {
         var call = self
         call.request.headers.setIfAbsent(.accept, type.description + ", */*;q=0.5")

@@ -4,13 +4,13 @@ import TurnpikeCore
 
 /// An event of an event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Hashable {
-    /// The stream's last event ID when the event was complete; empty if no ID was set.
+    /// The last event ID of the stream at the end of the event, or an empty text if no ID was set.
     public var id: String
-    /// The event's type; `message` if no type was set.
+    /// The type of the event, which is `message` if the stream sets no type.
     public var type: String
-    /// The data, with lines joined by LF.
+    /// The data, whose lines are joined by LF.
     public var data: String
-    /// The reconnection time that the stream set with this event, or nil.
+    /// The reconnection time that the stream has set with this event, or nil.
     public var retry: Duration?
 
     /// Creates an event.
@@ -30,9 +30,8 @@ struct ServerSentEventParser {
     private var pendingRetry: Duration?
     private var isFirstLine = true
 
-    /// The last event ID, which a reconnection sends.
     private(set) var lastEventID: String
-    // An ID counts only when its event is complete.
+    // An ID counts only when the event of the ID is complete.
     private var pendingID: String
 
     private(set) var retry: Duration?
@@ -43,7 +42,7 @@ struct ServerSentEventParser {
         self.maxBytes = maxBytes
     }
 
-    /// Processes a line; returns an event if the line completes one.
+    /// Processes a line, and returns an event if the line completes an event.
     mutating func take(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
         var line = unsafe line
         if isFirstLine {
@@ -53,7 +52,6 @@ struct ServerSentEventParser {
             }
         }
         if unsafe line.isEmpty { return dispatch() }
-        // No field name is longer than five bytes.
         let colon = unsafe line.prefix(6).firstIndex(of: UInt8(ascii: ":")) ?? line.count
         var start = min(colon + 1, line.count)
         if start < line.count, unsafe line[start] == 0x20 { start += 1 }
@@ -75,7 +73,7 @@ struct ServerSentEventParser {
         case id
         case retry
 
-        /// The field named by the first bytes of a line; nil for comments and unknown fields.
+        /// Creates the field that a line names, or nil for comments and unknown fields.
         init?(_ line: UnsafeRawBufferPointer, length: Int) {
             switch length {
             case 2 where unsafe line[0] == UInt8(ascii: "i") && line[1] == UInt8(ascii: "d"):
@@ -98,7 +96,7 @@ struct ServerSentEventParser {
         hasData = true
     }
 
-    // Ignores values that are not digits or are too large (more than nine digits).
+    // Ignores values with other characters than digits, and values of more than nine digits.
     private mutating func setRetry(_ value: UnsafeRawBufferPointer) {
         guard unsafe !value.isEmpty, unsafe value.allSatisfy({ $0 &- 0x30 < 10 }), value.count <= 9,
             let milliseconds = Int(unsafe String(decoding: value, as: UTF8.self))

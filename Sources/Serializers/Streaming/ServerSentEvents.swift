@@ -31,28 +31,30 @@ extension Call {
     /// for try await event in client.get("feed").events() { show(event.data) }
     /// ```
     ///
-    /// The request is sent when the first event is requested. When the stream ends or breaks, the
-    /// request is sent again with `Last-Event-ID`. The wait before that is the reconnection time of
-    /// the server, or 3 s if the server set no time. The wait is at least 500 ms and at most 5 min,
-    /// and doubles for each connection in a row without an event. A status other than 200, or a
-    /// content type other than `text/event-stream`, is an error at once. Status 204 or the release
-    /// of the iterator ends the stream.
+    /// The request is sent when the iterator reads the first event. When the stream ends or breaks
+    /// off, the request is sent again with `Last-Event-ID`. The request waits for the reconnection
+    /// time of the server, or 3 s if the server set no time. The wait is at least 500 ms and at
+    /// most 5 min, and doubles for each successive connection without an event. If the status is
+    /// not 200, or the content type is not `text/event-stream`, the iterator throws an error
+    /// immediately. Status 204 or the release of the iterator ends the stream.
     ///
     /// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because each repetition
     /// of a POST may cost money or have an effect. Without reconnection, the end of the stream ends
-    /// the sequence, and a broken stream throws. ``/TurnpikeCore/Call/retryable(_:)`` overrides
-    /// this for one call in either direction: with false, not even a GET is sent again.
+    /// the sequence, and a stream that breaks off throws an error.
+    /// ``/TurnpikeCore/Call/retryable(_:)`` overrides this rule for one call. With true, a POST is
+    /// sent again. With false, not even a GET is sent again.
     ///
-    /// The client's deadline covers each connection up to the response head. The client's idle
-    /// limit does not apply, because a stream may be silent for any time; `idleLimit` can set a
-    /// limit.
+    /// The client's deadline applies to each connection up to the response head. The client's idle
+    /// limit does not apply, because a stream may be silent for any time. The parameter `idleLimit`
+    /// sets a limit.
     /// - Parameters:
-    ///   - reconnects: The maximum number of further requests for the stream in total, if the
-    ///     request may be repeated.
+    ///   - reconnects: The maximum number of further requests for the stream, if the request may be
+    ///     repeated.
     ///   - lastEventID: The ID of the event after which the stream should start.
     ///   - idleLimit: The longest silence before a connection counts as broken and the request is
-    ///     sent again; nil sets no limit. Comments count as activity, so the limit can be little
-    ///     longer than the server's keep-alive interval. Time counts only while the caller waits.
+    ///     sent again; nil sets no limit. Comments end a silence: a limit that is little longer
+    ///     than the server's keep-alive interval is possible. The time counts only while the caller
+    ///     waits for an event.
     /// - Returns: A sequence of events.
     public func events(
         reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil
@@ -62,13 +64,12 @@ extension Call {
     }
 }
 
-/// The state of an iterator across its connections.
 private struct EventReader {
     private let call: Call
     private let idleLimit: Duration?
     private var reconnectsLeft: Int
     private var lastEventID: String
-    // Whether the last event ID comes from the stream rather than from the caller.
+    // Whether the last event ID comes from the stream, and not from the caller.
     private var isToldByStream = false
     private var wait: Duration = .seconds(3)
     private var fruitless = 0
@@ -134,12 +135,12 @@ private struct EventReader {
         call.request.options.isStreaming = true
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        // An invalid ID from the stream is left out: the caller could not correct the ID.
+        // An invalid ID from the stream is not sent, because the caller could not correct the ID.
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID
         } else if isToldByStream {
-            // An empty ID revokes an ID that was sent before (§9.2.6).
+            // An empty ID removes an ID that was sent before (§9.2.6).
             call.request.headers[.lastEventID] = nil
         }
         let (response, maxBytes) = try await call.serialize(
@@ -179,7 +180,6 @@ private struct EventReader {
         return nil
     }
 
-    // Keeps the last event ID and the reconnection time for the next connection.
     private mutating func leave() {
         guard let parser = connection?.parser else { return }
         lastEventID = parser.lastEventID
@@ -207,7 +207,7 @@ private struct EventReader {
         }
     }
 
-    // Repeating an unsafe request that was sent may cause its effect twice.
+    // If an unsafe request is sent again, its effect may happen twice.
     private func mayAskAgain(after error: (any Error)?) -> Bool {
         let request = call.request
         guard request.body.isReplayable else { return false }

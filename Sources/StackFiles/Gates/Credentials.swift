@@ -59,8 +59,8 @@ extension Cookies {
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
                 return try jars.keeper(at: path) {
                     let jar = try CookieJar(file: path, suffixes: suffixes)
-                    // The file may come from a process with another list of suffixes, so the list
-                    // is applied again.
+                    // The list of suffixes is applied again, because the file may come from a
+                    // process with another list.
                     jar.apply(suffixes)
                     return jar
                 }
@@ -86,15 +86,15 @@ extension HSTS {
 }
 
 extension Settings {
-    /// Returns the origins of a credential: the list under `origins`, or the client's own origin.
+    /// Returns the origins of a credential: the list under `origins`, or the origin of the client.
     ///
-    /// A reload keeps the origin of the first request.
+    /// A reload does not change the origin of the first request.
     public func keptOrigins() -> CredentialOrigins {
         listedOrigins() ?? reloadable("scope", for: true) { CredentialOrigins.sharedOwn() }
     }
 
-    // Returns the origins that receive fields with secrets. The result is nil if the setting is
-    // missing: then only the origin where a call begins receives them.
+    // Returns the origins that receive fields with secrets. Without the setting, the result is nil,
+    // and only the origin where a call begins receives fields with secrets.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : listedOrigins() ?? .own
     }

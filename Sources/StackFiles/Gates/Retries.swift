@@ -82,8 +82,7 @@ extension Retry {
             cooldowns: cooldowns)
     }
 
-    // Methods are case-sensitive. No request has a method in lower case, so a method in lower case
-    // would match nothing.
+    // Methods are case-sensitive. A method in lower case would match no request.
     private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
     {
         let method = HTTPMethod(name)
@@ -112,10 +111,10 @@ extension Retry {
 }
 
 extension Settings {
-    /// Returns the budget of a stack's retries and hedges.
+    /// Returns the budget for the retries and hedges of a stack.
     ///
-    /// Each gate has its own ratio. All gates share the counts of calls and retries, which a reload
-    /// keeps.
+    /// Each gate has its own ratio. All gates share the counts of calls and retries, which survive
+    /// a reload.
     public func retryBudget() -> RetryBudget? {
         let meter = meter()
         if isNull("budget") { return nil }
@@ -131,11 +130,11 @@ extension Settings {
         let keyField: HTTPHeaders.Name?
     }
 
-    /// The cool-downs of a stack's limits and retries, which a reload keeps.
+    /// Returns the cool-downs for the limits and retries of a stack, which survive a reload.
     /// - Parameters:
     ///   - part: The state that the gate shares with other replicas.
-    ///   - keyField: The field that names the account of a request's cool-down.
-    /// - Returns: The cool-downs; nil if the gate honours no cool-downs.
+    ///   - keyField: The field with the account to which the cool-down of a request applies.
+    /// - Returns: The cool-downs, or nil if the gate uses no cool-downs.
     public func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
         guard bool("cooldowns", default: false) || part != nil else { return nil }
         if keyField == nil, let part { return part.cooldowns(key: nil) }
@@ -148,10 +147,10 @@ extension Settings {
         }
     }
 
-    /// The field that names the owner of a request's quota, such as a tenant.
+    /// Returns the field that names the owner of a request's quota, such as a tenant.
     public func quotaKeyField() -> HTTPHeaders.Name? {
         guard let name = headerName("keyHeader") else { return nil }
-        // The value becomes part of a key of the store.
+        // A secret is not allowed here, because the value becomes part of a key in the store.
         if Redaction.standard.hides(header: name) {
             issue(at: "keyHeader", "found a field with secrets; expected the field of an account")
         }

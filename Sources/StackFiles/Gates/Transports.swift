@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeURLSession
 
 extension Registry {
-    /// Adds the transports of this module under their names in stack files.
+    /// Adds the transports of this module with their names in stack files.
     public mutating func registerTransports() {
         register(
             transport: "mock",
@@ -84,7 +84,7 @@ extension Registry {
     }
 }
 
-/// States the capabilities of the transport for a check, which must not open a transport.
+/// Has the capabilities of the transport, for a check, which must not open a transport.
 private struct DraftURLSession: Transport {
     var capabilities: TransportCapabilities { [] }
     var provesClient: Bool { false }

@@ -7,7 +7,7 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// A store, and the place of its text: standard error, or a file that each write replaces.
+/// A store and the destination of its text: standard error, or a file that each write replaces.
 final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
@@ -17,11 +17,11 @@ final class MetricsOutput: Sendable {
     // The text that was written last.
     private let written = Mutex("")
 
-    /// One queue serves all files, so that a new output of a file writes after the old output.
+    /// One queue serves all files, because a new output for a file must write after the old output.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
 
-    // If the path is nil, the output is standard error. If the place blocks, such as standard error
-    // that no process reads, a flush ends after `flushLimit`.
+    // If the path is nil, the output is standard error. If the destination blocks, such as standard
+    // error without a reader, a flush ends after `flushLimit`.
     init(
         path: String?, faults: OutputFaults? = nil,
         queue: DispatchQueue = filesQueue,
@@ -52,7 +52,7 @@ final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // No call is running, so no call could fail with the error.
+            // The error is only recorded, because no call is running that could fail.
             if let path { faults?.record(path, error) }
         }
     }
@@ -63,8 +63,8 @@ final class MetricsOutput: Sendable {
 /// When the gate is released, for instance by a reload, the output is written.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
-    // After the client's end, the decrease of a gauge needs no write. An increase needs a write,
-    // because another client may share the output.
+    // After the end of the client, the decrease of a gauge needs no write. An increase needs a
+    // write, because another client may share the output.
     private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }
@@ -95,8 +95,7 @@ final class MetricsHold: GateMeter {
 }
 
 extension Settings {
-    /// Returns the metrics output that a key names: a file, or the stack's output on standard
-    /// error.
+    /// Returns the metrics output that a setting names: a file, or standard error.
     func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
         metricsOutput(at: string(key) ?? fallback, key)
     }
@@ -112,7 +111,7 @@ extension Settings {
             issue(at: key, "the file cannot be written")
         }
         if place != "stderr" {
-            // All gates, stacks and clients that name a file share one output. So none of them
+            // All gates, stacks and clients that name the same file share one output, and none
             // overwrites the figures of another.
             let faults = common("outputFaults") { OutputFaults() }
             let path = URL(filePath: place).standardizedFileURL.path(percentEncoded: false)
@@ -125,9 +124,9 @@ extension Settings {
     ///
     /// The setting `metrics` names a file or `"stderr"`, like `to` of
     /// ``/TurnpikeMiddleware/Metrics``. `meter:NAME` names a meter of the program
-    /// (``Registry/register(meter:as:)``). If the gate has an `id`, its figures have the `id` as a
-    /// label. When the gate is shut down, it must call ``/TurnpikeCore/GateMeter/flush()``, so that
-    /// all figures are written.
+    /// (``Registry/register(meter:as:)``). If the gate has an `id`, the figures have the `id` as a
+    /// label. At shutdown, the gate must call ``/TurnpikeCore/GateMeter/flush()``, which writes all
+    /// figures.
     /// - Returns: The meter, or nil if the setting is missing.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
@@ -141,8 +140,9 @@ extension Settings {
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 
-    // Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``), or nil
-    // if the key names no meter. If the name is not registered, the method records a mistake.
+    // Returns the meter that a setting names as `meter:NAME` (``Registry/register(meter:as:)``), or
+    // nil if the setting names no meter. If the name is not registered, the method records a
+    // mistake.
     private func registeredMeter(_ key: String) -> (any GateMeter)? {
         guard let text = string(key), text.hasPrefix(Self.meterPrefix) else { return nil }
         let name = String(text.dropFirst(Self.meterPrefix.count))
@@ -173,13 +173,13 @@ final class OutputFaults: Sendable {
 }
 
 extension Registry {
-    /// Why log and metrics files of this registry's stack files could not be written, with their
-    /// paths.
+    /// The reasons why log and metrics files of this registry's stack files could not be written,
+    /// with the paths.
     ///
     /// The list is empty if the last write of each file has succeeded. The files are written in the
-    /// background, and when their clients shut down. No call fails if its line or its figures
-    /// cannot be written. If a program needs the files, it checks this property after its clients
-    /// have shut down.
+    /// background, and at the shutdown of their clients. No call fails if a line or a figure cannot
+    /// be written. A program that needs the files checks this property after the shutdown of the
+    /// clients.
     public var unwrittenFiles: [String] {
         common.value("outputFaults") { OutputFaults() }.texts
     }
@@ -187,14 +187,14 @@ extension Registry {
 
 /// The objects that write the files of stack files, such as cookie jars.
 ///
-/// While a path is in use, only one object writes its file, so that no object overwrites the file
-/// of another.
+/// Only one object at a time writes a file, because two objects would overwrite each other's
+/// content.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 
     private let references = Mutex<[String: Reference]>([:])
 
-    /// Returns the object of a file, or a new object if the file is not in use.
+    /// Returns the object for a file, or a new object if the file is not in use.
     func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
         // A link and its target are the same file.
         let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()

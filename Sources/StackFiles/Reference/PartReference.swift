@@ -2,8 +2,8 @@
 
 public import TurnpikeCore
 
-/// A gate, a transport or shared state, as the reference shows it: the description, and how the
-/// factory reads the settings.
+/// A gate, a transport or shared state in the reference, with the description and the reads of the
+/// factory.
 struct PartReference {
     enum Kind: String {
         case gate, transport, shared
@@ -47,8 +47,8 @@ extension PartReference.Setting {
     var ownName: String { PartReference.ownName(of: name) }
 }
 
-/// Lets the factory of a part read an empty object and the example, and compares the reads with the
-/// description.
+/// Runs the factory of a part with an empty object and with the example, and compares the reads
+/// with the description.
 struct PartObservation {
     let kind: PartReference.Kind
     let name: String
@@ -166,17 +166,17 @@ extension SettingType {
 /// }
 /// ```
 ///
-/// Types, bounds and defaults need no description: the registry observes them while the factory
-/// reads an empty object and the example. ``Registry/checkReference()`` finds gaps and mistakes of
-/// descriptions.
+/// Types, bounds and defaults need no description, because the registry observes them while the
+/// factory reads an empty object and the example. ``Registry/checkReference()`` finds gaps and
+/// mistakes in descriptions.
 public struct PartDescription: Sendable {
-    /// What the part does.
+    /// The effect of the part.
     public let summary: String
     /// The settings, in the order of the reference.
     public let settings: [(key: String, value: SettingDescription)]
     /// The JSON text of an example.
     ///
-    /// If it is empty, the reference shows the part without settings.
+    /// If the text is empty, the reference shows the part without settings.
     public let example: String
 
     /// Creates a description with the settings by name.
@@ -196,7 +196,7 @@ public struct PartDescription: Sendable {
     /// PartDescription("Names the tenant.", settings: shared + [("name", "The tenant.")])
     /// ```
     ///
-    /// The type is not a dictionary, because a dictionary has no order.
+    /// The parameter is not a dictionary, because a dictionary has no order.
     public init(
         _ summary: String, settings: [(key: String, value: SettingDescription)],
         example: String = ""
@@ -209,8 +209,8 @@ public struct PartDescription: Sendable {
 
 /// The meaning of a setting, for the reference and the schema of stack files.
 ///
-/// A string is enough for most settings: the type, the bounds and the default come from the reads
-/// of the factory.
+/// A string is enough for most settings, because the type, the bounds and the default come from the
+/// reads of the factory.
 public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// The meaning of the setting, as a sentence.
     public let meaning: String
@@ -221,7 +221,7 @@ public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// Whether the part needs the setting.
     public let isRequired: Bool
 
-    /// Creates a description, with the details that the reads of the factory do not show.
+    /// Creates a description, with the details that the reads of the factory do not contain.
     public init(
         _ meaning: String, type: SettingType? = nil, default defaultValue: JSONValue? = nil,
         isRequired: Bool = false

@@ -58,8 +58,8 @@ struct ReferenceSchema {
         "\(kind.rawValue)-\(name)"
     }
 
-    // Each part has a condition on its name. So an editor reports the place of a mistake, and not
-    // only that no part matches.
+    // Each part has a condition on the name of the part. With this condition, an editor reports the
+    // place of a mistake, and not only that no part matches.
     private func choice(of parts: [PartReference], _ meaning: String) -> JSONValue {
         let names = parts.flatMap { part in ([part.name] + part.aliases).map { (part, $0) } }
         let constants = names.map { part, name -> JSONValue in
@@ -107,7 +107,7 @@ struct ReferenceSchema {
             members[setting.ownName] = schema(of: setting, in: part)
             if setting.isRequired { required.append(.string(setting.ownName)) }
         }
-        // If nothing is known about an object, the factory did not read it.
+        // If nothing is known about an object, the factory did not read the object.
         let isClosed = part.isComplete && !members.isEmpty
         for refusal in part.refused where PartReference.parent(of: refusal.name) == path {
             members[PartReference.ownName(of: refusal.name)] = described(

@@ -148,7 +148,7 @@ extension SettingType {
 }
 
 extension JSONValue {
-    /// Creates a value that is an integer if the number is one.
+    /// Creates an integer if the number is whole, and otherwise a number with a fraction.
     init?(shortest number: Double) {
         if let whole = Int(exactly: number) {
             self = .number(JSONNumber(whole))

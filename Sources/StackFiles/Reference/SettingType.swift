@@ -2,9 +2,9 @@
 
 import TurnpikeCore
 
-/// The values that a stack file may give to a setting.
+/// The values that a setting in a stack file may have.
 ///
-/// The typed methods of ``Settings`` show the type. If a factory reads the raw value, the
+/// The typed methods of ``Settings`` define the type. If a factory reads the raw value, the
 /// description names the type:
 ///
 /// ```swift
@@ -36,7 +36,7 @@ public struct SettingType: Hashable, Sendable {
     public static let boolean = SettingType(.boolean)
     /// A list of pairs of a name and a value.
     public static let headers = SettingType(.headers)
-    /// An object with its own settings.
+    /// An object with further settings.
     public static let object = SettingType(.object)
 
     /// An integer within bounds.
@@ -45,9 +45,7 @@ public struct SettingType: Hashable, Sendable {
     /// A number within bounds.
     public static func number(_ range: ClosedRange<Double>) -> SettingType { Self(.number(range)) }
 
-    /// A duration in seconds.
-    ///
-    /// With `orZero`, it may be zero.
+    /// A duration in seconds, which may be zero if `orZero` is true.
     public static func seconds(orZero: Bool = false) -> SettingType {
         Self(.seconds(orZero: orZero))
     }
@@ -71,7 +69,7 @@ public struct SettingType: Hashable, Sendable {
             for part in inner where !parts.contains(part) { parts.append(part) }
         }
         if parts.contains(.any) || parts.isEmpty { return .any }
-        // The element type of a list is known only after the elements were read.
+        // The element type of a list is known only after a read of the elements.
         let isList = { (type: SettingType) in if case .list = type.form { true } else { false } }
         if parts.filter(isList).count > 1 { parts.removeAll { $0 == .list(of: .any) } }
         return parts.count == 1 ? parts[0] : Self(.either(parts))
@@ -85,7 +83,7 @@ final class SettingReads {
         var defaultValue: JSONValue?
         var isRequired = false
 
-        // The type that the reads show. If the factory read only the raw value, the type is any
+        // The type that the reads have. If the factory read only the raw value, the type is any
         // type.
         var type: SettingType { .union(types) }
     }
@@ -115,8 +113,7 @@ final class SettingReads {
         reads[name] = read
     }
 
-    /// Records that the value at a path, or each element of a list there, is an object with
-    /// settings.
+    /// Records that the value at a path, or each element of a list, is an object with settings.
     func noteObject(_ path: String) {
         note(path, path.hasSuffix("]") ? .list(of: .object) : .object)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's Brotli decoder, loaded when it is first needed.
+/// The system's Brotli decoder, which is loaded at the first use.
 @safe struct Brotli: Sendable {
     typealias Create =
         @convention(c) (OpaquePointer?, OpaquePointer?, OpaquePointer?) ->
@@ -17,11 +17,10 @@
     let destroy: Destroy
     let decode: Decode
 
-    // `BROTLI_DECODER_RESULT_SUCCESS`; 0 is an error, and other values ask for input or space.
+    // `BROTLI_DECODER_RESULT_SUCCESS` is 1; 0 is an error, and other values ask for input or space.
     static let error: CInt = 0
     static let success: CInt = 1
 
-    /// Nil if the system has no Brotli library.
     static let shared: Brotli? = {
         guard let library = SystemLibrary("libbrotlidec.so.1"),
             let create: Create = unsafe library.function("BrotliDecoderCreateInstance"),
@@ -35,7 +34,7 @@
 // SAFETY: only this object uses the state, and the object frees the state at its end.
 /// Decodes content in Brotli with a window of at most 16 MiB (RFC 7932 §9.1).
 ///
-/// The library refuses larger windows, which are no part of the content coding.
+/// The library refuses larger windows, which the content coding does not allow.
 @safe final class BrotliDecompressor: Decompressor {
     private let brotli: Brotli
     private let state: OpaquePointer

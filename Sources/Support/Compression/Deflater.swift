@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
+// SAFETY: only this object uses the memory of the stream, and the object frees the memory at its
+// end.
 /// Compresses content chunk by chunk with the system's zlib.
 @safe public final class Deflater: Compressor {
     private let zlib: Zlib
     private let stream: Zlib.Handle
     private var output = [UInt8](repeating: 0, count: 65_536)
 
-    /// Begins the compression of one content.
+    /// Starts the compression of the content of one message.
     /// - Parameters:
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if zlib does not
+    ///   support the format.
     public convenience init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
         guard format.isOfZlib else { throw .noLibrary }
         try self.init(windowBits: format == .gzip ? 31 : 15, level: level)
     }
 
-    /// Begins a stream of raw deflate (RFC 1951), without framing, for the messages of a protocol.
+    /// Starts a stream of raw deflate (RFC 1951), without framing, for the messages of a protocol.
     /// - Parameters:
     ///   - rawWindowBits: The size of the window, from 9 to 15; zlib has no window of 8 bits.
     ///   - level: From 1 (fastest) to 9 (smallest).
@@ -44,18 +46,18 @@
     }
 
     /// Compresses a chunk.
-    /// - Returns: The compressed bytes that are ready; possibly none.
+    /// - Returns: The compressed bytes that are ready, or no bytes.
     /// - Throws: ``CompressionFault``.
     public func add(_ chunk: Data) throws(CompressionFault) -> Data {
         try run(chunk, Zlib.noFlush)
     }
 
-    /// Returns the pending bytes, so that a reader can inflate all content so far (sync flush).
+    /// Returns the pending bytes, with which a reader can inflate all content so far (sync flush).
     ///
     /// The bytes end with an empty stored block: 00 00 FF FF.
     public func flush() throws(CompressionFault) -> Data { try run(Data(), Zlib.syncFlush) }
 
-    /// Begins a new stream, which does not refer to earlier content.
+    /// Starts a new stream, which does not refer to earlier content.
     public func reset() { unsafe zlib.resetDeflating(stream) }
 
     /// Ends the content.

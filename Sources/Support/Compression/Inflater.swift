@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
-/// Inflates content piece by piece with the system's zlib.
+// SAFETY: only this object uses the memory of the stream, and the object frees the memory at its
+// end.
+/// Inflates content in steps with the system's zlib.
 ///
-/// A call fills at most the caller's buffer, so large content does not exhaust memory.
+/// A call fills at most the caller's buffer, and large content does not exhaust memory.
 @safe public final class Inflater: Decompressor {
     /// The result of one call of ``inflate(_:into:)``.
     public struct Step: Sendable {
-        /// How many bytes of the input were consumed.
+        /// The number of consumed input bytes.
         public let consumed: Int
-        /// How many bytes were produced.
+        /// The number of produced bytes.
         public let produced: Int
-        /// Whether the content is complete; further input may still be another gzip member.
+        /// Whether the content is complete; further input may be another gzip member.
         public let hasEnded: Bool
     }
 
     private enum State {
-        // "deflate" means zlib's framing, but some servers send raw deflate without zlib's header.
+        // The coding "deflate" means zlib's framing, but some servers send raw deflate without it.
         case undecided(start: [UInt8])
         case inflating
         case ended
     }
 
     private let zlib: Zlib
-    // Nil means raw deflate.
     private let format: CompressionFormat?
     private let stream: Zlib.Handle
     private var isOpen = false
     private var state = State.undecided(start: [])
 
-    // The maximum number of bytes that zlib gets in one call.
     private static let maxStep = 1 << 30
 
-    /// Begins the inflation of one content.
+    /// Starts the inflation of the content of one message.
     /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts raw deflate.
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if zlib does not
+    ///   support the format.
     public init(_ format: CompressionFormat) throws(CompressionFault) {
         guard let zlib = Zlib.shared, format.isOfZlib else { throw .noLibrary }
         self.zlib = zlib
@@ -47,7 +47,7 @@
         }
     }
 
-    /// Begins the inflation of raw deflate (RFC 1951), for the messages of a protocol.
+    /// Starts the inflation of raw deflate (RFC 1951), for the messages of a protocol.
     /// - Parameter rawWindowBits: The size of the sender's window, from 8 to 15.
     /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
     public init(rawWindowBits: Int) throws(CompressionFault) {
@@ -56,12 +56,12 @@
         format = nil
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: Zlib.Stream())
-        // Some senders use 9 bits after they have agreed to 8, as zlib once did.
+        // Some senders agree to 8 bits but use 9 bits, as zlib once did.
         guard open(windowBits: -CInt(min(max(rawWindowBits, 9), 15))) else { throw .noLibrary }
         state = .inflating
     }
 
-    /// Begins a new stream, which does not refer to earlier content.
+    /// Starts a new stream, which does not refer to earlier content.
     public func reset() throws(CompressionFault) {
         guard isOpen, unsafe zlib.resetInflating(stream) else { throw .corrupt }
         state = .inflating
@@ -75,11 +75,12 @@
 
     /// Inflates some bytes.
     ///
-    /// If `room` is full, call again, even without further input: more output may be pending.
+    /// If `room` is full, call the method again, even without further input, because more output
+    /// may be pending.
     /// - Parameters:
-    ///   - input: The bytes that follow the bytes already consumed.
+    ///   - input: The bytes after the bytes that were already consumed.
     ///   - room: Receives the inflated bytes.
-    /// - Returns: How many bytes were consumed and produced.
+    /// - Returns: The numbers of consumed and produced bytes.
     /// - Throws: ``CompressionFault/corrupt`` if the bytes do not have the format.
     public func inflate(
         _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
@@ -95,7 +96,7 @@
             let isZlib = start[0] & 15 == 8 && (Int(start[0]) << 8 | Int(start[1])) % 31 == 0
             guard open(windowBits: isZlib ? 15 : -15) else { throw .noLibrary }
             state = .inflating
-            // zlib buffers these two bytes, so they need no output space.
+            // The two bytes need no output space, because zlib buffers the bytes.
             let (first, second) = (start[0], start[1])
             produced += try unsafe withUnsafeTemporaryAllocation(byteCount: 2, alignment: 1) {
                 bytes throws(CompressionFault) in
@@ -104,7 +105,6 @@
                 return try unsafe step(UnsafeRawBufferPointer(bytes), room).produced
             }
         }
-        // The loop runs at least once, even without input.
         var isFirst = true
         while isFirst || consumed < input.count {
             isFirst = false

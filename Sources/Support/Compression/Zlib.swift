@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's zlib, loaded at its first use, so that the program is not linked with zlib.
+/// The system's zlib, which is loaded at the first use and not linked to the program.
 @safe struct Zlib: Sendable {
-    // `z_stream` of zlib.h. The layout is part of the stable interface of the library.
+    // This is `z_stream` of zlib.h, whose layout is part of the stable interface of the library.
     @unsafe struct Stream {
         var nextIn: UnsafePointer<UInt8>?
         var availableIn: CUnsignedInt = 0
@@ -70,10 +70,9 @@
         return nil
     }
 
-    // The library rejects a layout whose size differs from its own.
     private static let streamBytes = unsafe CInt(MemoryLayout<Stream>.size)
 
-    /// Begins compression; `windowBits` is 15 for zlib's framing, 31 for gzip, -15 for no framing.
+    /// Starts compression; `windowBits` is 15 for zlib's framing, 31 for gzip, -15 for no framing.
     func beginDeflating(_ stream: Handle, level: CInt, windowBits: CInt) -> Bool {
         unsafe beginDeflating(stream, level, 8, windowBits, 8, 0, "1", Self.streamBytes) == Self.ok
     }
@@ -84,7 +83,7 @@
 
     func endDeflating(_ stream: Handle) { _ = unsafe deflateEnd(stream) }
 
-    /// Begins inflation; `windowBits` is -15 for no framing.
+    /// Starts inflation; `windowBits` is -15 for no framing.
     func beginInflating(_ stream: Handle, windowBits: CInt) -> Bool {
         unsafe beginInflating(stream, windowBits, "1", Self.streamBytes) == Self.ok
     }

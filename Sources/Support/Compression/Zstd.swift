@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's Zstandard library, loaded when it is first needed.
+/// The system's Zstandard library, which is loaded at the first use.
 @safe struct Zstd: Sendable {
-    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.
+    // The struct is `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.
     @unsafe struct Buffer {
         var start: UnsafeMutableRawPointer?
         var size: Int
@@ -55,12 +55,11 @@
 }
 
 // SAFETY: only this object uses the context, and the object frees the context at its end.
-/// Decodes content in Zstandard: any number of frames, some of them skippable.
+/// Decodes Zstandard content with any number of frames, including skippable frames.
 @safe final class ZstdDecompressor: Decompressor {
     private let zstd: Zstd
     private let context: OpaquePointer
     private var hasBegun = false
-    // Whether the decoder is between two frames, or before the first frame.
     private var isBetween = true
 
     init() throws(CompressionFault) {
@@ -69,7 +68,7 @@
         }
         self.zstd = zstd
         unsafe self.context = context
-        // RFC 9659 §3: a window has at most 8 MiB. The library's own limit is 128 MiB.
+        // A window has at most 8 MiB (RFC 9659 §3). The library's own limit is 128 MiB.
         guard unsafe zstd.isGood(zstd.setDecoder(context, Zstd.windowLogMax, 23)) else {
             throw .noLibrary
         }
@@ -83,21 +82,22 @@
         var source = unsafe Zstd.Buffer(
             start: UnsafeMutableRawPointer(mutating: input.baseAddress), size: input.count)
         var sink = unsafe Zstd.Buffer(start: room.baseAddress, size: room.count)
-        // The loop also runs without input, because a begun frame may have pending output.
+        // The loop also runs without input, because an incomplete frame may have pending output.
         var isFirst = true
         while unsafe isFirst || (source.position < input.count && sink.position < room.count) {
             isFirst = false
             if isBetween {
                 guard unsafe source.position < input.count else { break }
-                // The library still reads frames of the first versions, which have no limit on
-                // windows. The magic numbers of all other frames begin with these bytes.
+                // The library still supports frames of the first versions, which have no limit on
+                // windows. The magic numbers of all other frames begin with 0x28, or with a byte
+                // from 0x50 to 0x5F.
                 let first = unsafe input[source.position]
                 guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
                 hasBegun = true
             }
             let code = unsafe zstd.decode(context, &sink, &source)
             guard zstd.isGood(code) else { throw .corrupt }
-            // The code is 0 at the end of a frame, when all of its output was written.
+            // The code is 0 at the end of a frame, after all output was written.
             isBetween = code == 0
         }
         return unsafe Inflater.Step(
@@ -112,10 +112,10 @@
     private let context: OpaquePointer
     private var output = [UInt8](repeating: 0, count: 65_536)
 
-    /// Begins the compression of one content.
+    /// Starts the compression of the content of one message.
     /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory). With these
-    ///   levels, the window is below the 8 MiB that HTTP allows.
-    /// - Throws: ``CompressionFault/noLibrary`` if the system lacks the library.
+    ///   levels, the window is smaller than the 8 MiB that HTTP allows.
+    /// - Throws: ``CompressionFault/noLibrary`` if this system does not have the library.
     public init(level: Int) throws(CompressionFault) {
         guard let zstd = Zstd.shared, let context = unsafe zstd.createEncoder() else {
             throw .noLibrary
@@ -144,13 +144,13 @@
             while true {
                 let (code, count) = unsafe output.withUnsafeMutableBytes { room in
                     var sink = unsafe Zstd.Buffer(start: room.baseAddress, size: room.count)
-                    // `ZSTD_e_continue` and `ZSTD_e_end`.
+                    // The values are `ZSTD_e_continue` and `ZSTD_e_end`.
                     let code = unsafe zstd.encode(context, &sink, &source, ends ? 2 : 0)
                     return unsafe (code, sink.position)
                 }
                 guard zstd.isGood(code) else { return false }
                 result += output[..<count]
-                // At the end, the code is the number of bytes that are not yet written.
+                // At the end, the code is the number of bytes that are still to be written.
                 if unsafe ends ? code == 0 : source.position == source.size { return true }
             }
         }

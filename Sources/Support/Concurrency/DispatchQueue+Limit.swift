@@ -4,9 +4,9 @@ public import Dispatch
 import Synchronization
 
 extension DispatchQueue {
-    /// Runs work after all earlier work in the queue; returns when it is done, or after a limit.
+    /// Runs work after all earlier work in the queue, and returns after the work or a time limit.
     ///
-    /// The limit is in real time, because the work waits for another process, not for a call.
+    /// The limit is in real time, because the work waits for another process and not for a call.
     /// - Returns: Whether the work was done before the limit.
     @discardableResult
     public func run(within limit: Duration, _ work: @escaping @Sendable () -> Void) async -> Bool {

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Runs work that blocks a thread, or that takes long, on separate threads.
 ///
-/// The cooperative pool has as many threads as the machine has cores, and all tasks need them.
+/// The cooperative pool must stay free, because it has only one thread for each core, and all tasks
+/// use it.
 public final class BlockingExecutor: TaskExecutor {
     static let shared = BlockingExecutor()
 
@@ -28,7 +29,7 @@ public final class BlockingExecutor: TaskExecutor {
     }
 }
 
-/// The jobs of tasks that are to run on an engine's thread.
+/// The jobs of tasks that must run on the thread of an engine.
 public final class JobQueue: Sendable {
     private struct State {
         var jobs: [UnownedJob] = []
@@ -40,7 +41,7 @@ public final class JobQueue: Sendable {
     /// Creates an empty queue.
     public init() {}
 
-    /// Adds a job; returns false if the queue is closed, so that the job must run elsewhere.
+    /// Adds a job, or returns false if the queue is closed and the job must run elsewhere.
     public func add(_ job: UnownedJob) -> Bool {
         state.withLock { state in
             if !state.isClosed { state.jobs.append(job) }
@@ -48,10 +49,10 @@ public final class JobQueue: Sendable {
         }
     }
 
-    /// Whether no job waits.
+    /// Whether no job is waiting.
     public var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
 
-    /// Moves the jobs to an empty list, and keeps the list's storage for later jobs.
+    /// Moves the jobs to an empty list, whose storage the queue uses for later jobs.
     public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
     /// Refuses later jobs; the jobs in the list must still be taken and run.
@@ -61,12 +62,12 @@ public final class JobQueue: Sendable {
 extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///
-    /// A plain `Task` does not inherit the executor preference. A call would leave the executor on
-    /// which a simulation or a service runs the call. All tasks of the library start with this
-    /// method. The caller documents what ends the task.
+    /// A plain `Task` does not inherit the executor preference. With a plain `Task`, a call would
+    /// leave the executor on which a simulation or a service runs the call. All unstructured tasks
+    /// of the library start with this method. The caller documents the end of the task.
     /// - Parameters:
-    ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
-    ///     so that work that never suspends needs no thread switch.
+    ///   - immediately: Whether the task starts on the caller's thread if the system supports this,
+    ///     without a thread switch for work that never suspends.
     ///   - operation: The work.
     /// - Returns: The task.
     public static func inheriting(

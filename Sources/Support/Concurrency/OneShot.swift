@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// A value that is settled once, by the first caller, and awaited by one task.
+/// A value that is set once, by the first caller, and awaited by one task.
 ///
-/// Use it if a callback, a timer and a cancellation compete for one result.
+/// Use this type if a callback, a timer and a cancellation compete for one result.
 public final class OneShot<Value: Sendable>: Sendable {
     // SAFETY: only the code that takes the continuation out of the state resumes it.
     @safe private enum State {
@@ -16,10 +16,10 @@ public final class OneShot<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open)
 
-    /// Creates an unsettled value.
+    /// Creates an object without a value.
     public init() {}
 
-    /// Whether the value was settled.
+    /// Whether the value was set.
     public var isSettled: Bool {
         state.withLock { state in
             switch state {
@@ -29,7 +29,7 @@ public final class OneShot<Value: Sendable>: Sendable {
         }
     }
 
-    /// Settles the value; returns false, and changes nothing, if the value was already settled.
+    /// Sets the value, or returns false if the value was already set.
     @discardableResult
     public func settle(_ result: Result<Value, any Error>) -> Bool {
         let before = state.withLock { state in
@@ -50,10 +50,10 @@ public final class OneShot<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the value; may be called once.
-    /// - Parameter onCancel: Runs when the waiting task is cancelled; it should settle the value.
+    /// Waits for the value, and may be called only once.
+    /// - Parameter onCancel: Runs when the waiting task is cancelled, and should set the value.
     /// - Returns: The value.
-    /// - Throws: The error that the value was settled with.
+    /// - Throws: The error with which the value was set.
     public func value(onCancel: @escaping @Sendable () -> Void) async throws -> Value {
         if let result = take() { return try result.get() }
         return try await withTaskCancellationHandler {
@@ -82,7 +82,7 @@ public final class OneShot<Value: Sendable>: Sendable {
     }
 }
 
-/// A value that is settled once and awaited by any number of tasks, each of which may stop waiting.
+/// A value that is set once and awaited by any number of tasks, each of which may stop waiting.
 public final class SharedValue<Value: Sendable>: Sendable {
     private struct State {
         var result: Result<Value, any Error>?
@@ -93,13 +93,13 @@ public final class SharedValue<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates an unsettled value.
+    /// Creates an object without a value.
     public init() {}
 
-    /// The result, if the value was settled.
+    /// The result, or nil if the value was not set.
     public var result: Result<Value, any Error>? { state.withLock { $0.result } }
 
-    /// Settles the value; returns false, and changes nothing, if the value was already settled.
+    /// Sets the value, or returns false if the value was already set.
     @discardableResult
     public func settle(_ result: Result<Value, any Error>) -> Bool {
         let before = state.withLock { state -> State? in
@@ -117,7 +117,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
         return true
     }
 
-    /// Calls a handler when the value is settled, or at once if it is already settled.
+    /// Calls a handler when the value is set, or at once if it is already set.
     public func whenSettled(_ handler: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
             if state.result == nil { state.handlers.append(handler) }
@@ -130,10 +130,10 @@ public final class SharedValue<Value: Sendable>: Sendable {
     public func value() async throws -> Value { try await value { _ in } }
 
     /// Waits for the value, or until a timer, a context or a cancellation ends this wait.
-    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. If the value
-    ///   was already settled, the closure is not called.
+    /// - Parameter arrange: Receives a waiter, which a timer or a context may end with a result. If
+    ///   the value was already set, the closure does not run.
     /// - Returns: The value.
-    /// - Throws: The error with which the value or this wait was settled.
+    /// - Throws: The error of the value, or the error that ended this wait.
     public func value(
         endedBy arrange: (OneShot<Value>) -> Void
     ) async throws -> Value {
@@ -144,7 +144,6 @@ public final class SharedValue<Value: Sendable>: Sendable {
             return (state.result, state.nextWaiter)
         }
         if let result { return try result.get() }
-        // Many tasks may stop waiting before the value is settled.
         defer { _ = state.withLock { $0.waiters.removeValue(forKey: id) } }
         arrange(waiter)
         return try await waiter.value { waiter.settle(.failure(CancellationError())) }

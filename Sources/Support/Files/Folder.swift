@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A folder that is held open by its descriptor.
+/// A folder with an open descriptor.
 ///
-/// Files and folders in it are opened one level at a time, relative to the descriptor, without
-/// following links. A link that replaces a file or a folder can therefore never redirect a write or
-/// a removal. The library accesses all its own files through this type.
+/// Files and folders are opened one level at a time, relative to the descriptor, without following
+/// links. A link that replaces a file or a folder can therefore never redirect a write or a
+/// removal. The library uses this type for all files that the library opens.
 public final class Folder: Sendable {
     /// The owners whose folders and files may be used.
     public enum Trust: Sendable {
-        /// Only this user. Folders and files that other users own or may write to are rejected.
+        /// Only this user. Folders and files that other users own or can write to are rejected.
         ///
         /// The superuser counts as this user, because nothing can be protected from the superuser.
         case own
@@ -31,10 +31,11 @@ public final class Folder: Sendable {
 
     // MARK: Opening
 
-    /// Opens a folder by a path from the user, following links on the way to the folder.
+    /// Opens a folder by a path from the user, and follows links in the path.
     ///
-    /// With ``Trust/own``, others may write to the folder only if it is sticky, as `/tmp` is. In a
-    /// sticky folder others cannot replace this user's files, and their own files are rejected.
+    /// With ``Trust/own``, others may have write access to the folder only if it is sticky, as
+    /// `/tmp` is. In a sticky folder, others cannot replace the files of this user, and files of
+    /// others are rejected.
     /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
     public static func named(_ path: String, _ trust: Trust) throws(FileFault) -> Folder {
         let path = path.isEmpty ? "." : path
@@ -50,7 +51,7 @@ public final class Folder: Sendable {
         return folder
     }
 
-    /// Opens a folder by a path from the user, and creates it with mode 0700 if it does not exist.
+    /// Opens a folder by a path from the user, and creates a missing folder with mode 0700.
     public static func making(_ path: String, _ trust: Trust) throws -> Folder {
         do {
             return try named(path, trust)
@@ -62,9 +63,9 @@ public final class Folder: Sendable {
         }
     }
 
-    /// Opens a folder in this one.
+    /// Opens a folder in this folder.
     /// - Parameters:
-    ///   - name: The folder's name.
+    ///   - name: The name of the folder.
     ///   - isMade: Whether a missing folder is created, with mode 0700.
     /// - Returns: The folder.
     /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
@@ -87,12 +88,12 @@ public final class Folder: Sendable {
 
     /// Opens a regular file in the folder.
     /// - Parameters:
-    ///   - name: The file's name.
+    ///   - name: The name of the file.
     ///   - flags: Flags of `open(2)`; a new file gets mode 0600.
-    /// - Returns: A descriptor that child processes do not inherit; the caller closes it.
+    /// - Returns: A descriptor that child processes do not inherit, and that the caller must close.
     /// - Throws: ``FileFault``, with code `ENOENT` if the file does not exist.
     public func openFile(_ name: String, _ flags: CInt) throws(FileFault) -> CInt {
-        // Without this flag, opening a pipe would wait for its other end.
+        // Without this flag, opening a pipe would wait for the other end.
         let opened = unsafe openat(
             descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard opened >= 0 else {
@@ -123,7 +124,7 @@ public final class Folder: Sendable {
         throw FileFault("inspect \(path)/\(name)")
     }
 
-    /// Throws if a name exists and is not a trusted regular file.
+    /// Throws an error if a name exists and is not a trusted regular file.
     public func checkFile(_ name: String) throws(FileFault) {
         try refuseLink(name)
         if let status = try status(of: name) { try check(status, of: name) }
@@ -175,14 +176,14 @@ public final class Folder: Sendable {
         throw FileFault("remove \(path)/\(name)")
     }
 
-    /// Renames a file, replacing any file with the new name.
+    /// Renames a file, and replaces a file with the new name.
     public func move(_ name: String, to folder: Folder, as other: String) throws(FileFault) {
         guard unsafe renameat(descriptor, name, folder.descriptor, other) == 0 else {
             throw FileFault("replace \(folder.path)/\(other)")
         }
     }
 
-    /// Creates a second name for a file; the name must not be in use.
+    /// Creates a second name for a file; the name must not exist.
     public func link(_ name: String, in folder: Folder, as other: String) throws(FileFault) {
         guard unsafe linkat(descriptor, name, folder.descriptor, other, 0) == 0 else {
             throw FileFault("create \(folder.path)/\(other)")
@@ -191,7 +192,7 @@ public final class Folder: Sendable {
 
     // MARK: Checks
 
-    /// Whether the path still leads to this folder, so that it was neither moved nor replaced.
+    /// Whether the path still names this folder, which was neither moved nor replaced.
     public var isStillThere: Bool {
         var there = stat()
         guard unsafe lstat(path, &there) == 0, let status = try? status() else { return false }
@@ -248,15 +249,16 @@ public final class Folder: Sendable {
     #endif
 }
 
-/// What tells the versions of a file apart: its identity, its size and its times.
+/// The properties that differ between versions of a file: its identity, its size and its times.
 ///
-/// A file may change again within one tick of the file system's clock, and keep its version.
+/// If a file changes again within one tick of the file system's clock, the version may stay the
+/// same.
 public struct FileVersion: Hashable, Sendable {
-    /// The numbers of the device and of the file on it.
+    /// The numbers of the device, and of the file on the device.
     public let device, inode: Int64
     /// The size in bytes.
     public let size: Int64
-    /// The time of the last change of the content, in nanoseconds since 1970; programs can set it.
+    /// The time of the last content change, in nanoseconds since 1970, which programs can set.
     public let modified: Int64
     /// The time of the last change of content or attributes, in nanoseconds since 1970.
     public let changed: Int64
@@ -275,7 +277,7 @@ public struct FileVersion: Hashable, Sendable {
         self.changed = Self.nanoseconds(changed)
     }
 
-    // Wraps around beyond the year 2262, because only changes of the time count.
+    // The value wraps around after the year 2262, because only changes of the time are important.
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A small file that only its owner may read, and that is replaced as a whole.
+/// A small file that only its owner may read, and that each write replaces completely.
 public struct PrivateFile: Sendable {
     private let path: String
     private let trust: Folder.Trust
     private let followsLink: Bool
 
-    /// Creates a description of a file without touching the file.
+    /// Creates a description of a file, without an access to the file.
     /// - Parameters:
     ///   - path: The file, which need not exist.
     ///   - trust: The owners whose file and folder may be used.
@@ -46,9 +46,9 @@ public struct PrivateFile: Sendable {
         }
     }
 
-    /// Writes a new file of mode 0600 in the same folder and renames it over the old file.
+    /// Writes a new file of mode 0600 in the same folder, and renames it to replace the old file.
     ///
-    /// Readers see either the old or the new content, even if the process is killed.
+    /// Readers get either the old or the new content, even if the process is killed.
     public func write(_ content: Data) throws {
         let place = try place()
         try place.folder.checkFile(place.name)
@@ -64,14 +64,14 @@ public struct PrivateFile: Sendable {
         }
     }
 
-    /// Removes temporary files of processes that were killed while they wrote this file.
+    /// Removes temporary files of processes that were killed during a write of this file.
     ///
-    /// Call this method when the file is opened, while no call waits.
+    /// Call this method when the file is opened, and no call waits.
     public func removeLeftovers() {
         guard let place = try? place(), let names = try? place.folder.names() else { return }
         for name in names where Self.isTemporary(name, of: place.name) {
             guard let descriptor = try? place.folder.openFile(name, O_RDONLY) else { continue }
-            // A running writer holds the lock.
+            // A process that is writing holds the lock.
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = try? place.folder.remove(name) }
             close(descriptor)
         }
@@ -99,7 +99,7 @@ public struct PrivateFile: Sendable {
     }
 
     private static func isTemporary(_ name: String, of file: String) -> Bool {
-        // Compares bytes, because canonically equivalent names may be different files.
+        // The code compares bytes, because canonically equivalent names may be different files.
         guard name.utf8.starts(with: (file + ".").utf8), name.hasSuffix(".tmp") else {
             return false
         }
@@ -113,7 +113,6 @@ public struct PrivateFile: Sendable {
 
     // MARK: Links
 
-    // Returns the folder of the file, which may be missing, and the file's name in the folder.
     private func place() throws -> (folder: Folder, name: String) {
         var path = path
         for _ in 0..<Self.maxLinks {
@@ -127,7 +126,6 @@ public struct PrivateFile: Sendable {
         throw FileFault("follow the links from \(path)", code: ELOOP)
     }
 
-    // The limit of Linux for following links.
     private static let maxLinks = 40
 
     private static func split(_ path: String) throws -> (folder: String, name: String) {
@@ -145,7 +143,8 @@ public struct PrivateFile: Sendable {
 extension PrivateFile {
     /// Writes like ``write(_:)``, or directly into a device, a pipe or a link.
     ///
-    /// Never blocks. A pipe whose reader is missing or does not read is an error.
+    /// The method never blocks. If a pipe has no reader, or the reader does not read, the method
+    /// throws an error.
     public static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
@@ -157,7 +156,7 @@ extension PrivateFile {
         try writeDirectly(content, to: descriptor)
     }
 
-    /// Whether ``put(_:to:)`` can succeed, as far as that can be checked beforehand.
+    /// Whether ``put(_:to:)`` can succeed, as far as a check before the write can decide.
     public static func canPut(to path: String) -> Bool {
         var status = stat()
         let isThere = unsafe lstat(path, &status) == 0
@@ -169,8 +168,8 @@ extension PrivateFile {
     }
 }
 
-// A method of the type would hide the system's function, so this is no method.
-/// Writes all bytes at the position of a descriptor.
+// This function is not a method, because a method would hide the function of the system.
+/// Writes all bytes at the current position of a descriptor.
 public func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An open file that is read and written at positions; a temporary file has no name and disappears
-/// when its descriptor is closed.
+/// An open file that is read and written at positions; a temporary file has no name and is removed
+/// when the descriptor is closed.
 public final class UnnamedFile: Sendable {
     private let descriptor: CInt
 
@@ -13,7 +13,7 @@ public final class UnnamedFile: Sendable {
         let unnamed = unsafe open(directory, unnamedFlag | O_RDWR | O_CLOEXEC | O_EXCL, 0o600)
         if unnamed >= 0 { return UnnamedFile(descriptor: unnamed) }
         #endif
-        // An unpredictable name, which exists only until the file is unlinked.
+        // The name is unpredictable, and exists only until the file is unlinked.
         let path = "\(directory)/turnpike-\(UInt64.random(in: 0...UInt64.max))"
         let named = unsafe open(
             path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -34,7 +34,7 @@ public final class UnnamedFile: Sendable {
         UnnamedFile(descriptor: try folder.openFile(name, O_RDONLY))
     }
 
-    /// Opens a file for ``append(_:)``, and creates the file with mode 0600 if it is missing.
+    /// Opens a file for ``append(_:)``, and creates a missing file with mode 0600.
     ///
     /// A FIFO without a reader is refused, because opening the FIFO would wait for a reader.
     public static func appending(to path: String) throws -> UnnamedFile {
@@ -46,7 +46,7 @@ public final class UnnamedFile: Sendable {
         return UnnamedFile(descriptor: descriptor)
     }
 
-    /// Writes all bytes at the end of a file of ``appending(to:)``.
+    /// Writes all bytes at the end of a file that ``appending(to:)`` has opened.
     public func append(_ data: Data) throws { try writeDirectly(data, to: descriptor) }
 
     /// Returns the size of a regular file, following links, or nil if the file is not regular.
@@ -62,7 +62,7 @@ public final class UnnamedFile: Sendable {
         return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFDIR : nil
     }
 
-    /// Takes over an open descriptor, and closes the descriptor at the end.
+    /// Takes an open descriptor, and closes the descriptor at the end.
     public init(descriptor: CInt) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
@@ -72,7 +72,7 @@ public final class UnnamedFile: Sendable {
         try writeWhole(data, to: descriptor, at: offset, action: "write a temporary file")
     }
 
-    /// Reads up to the size of the buffer at a position; returns 0 at the end of the file.
+    /// Reads at most the size of the buffer at a position, and returns 0 at the end of the file.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         while true {
             let got = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
@@ -81,7 +81,7 @@ public final class UnnamedFile: Sendable {
         }
     }
 
-    /// Reads up to a number of bytes at a position; returns no bytes at the end of the file.
+    /// Reads at most a number of bytes at a position, and returns no bytes at the end of the file.
     public func read(upToCount count: Int, at offset: Int64) throws -> Data {
         var data = Data(count: count)
         let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }

@@ -2,7 +2,7 @@
 
 /// MD5 (RFC 1321), for protocols that require it.
 ///
-/// MD5 does not protect against forgery and must not be used for other purposes.
+/// MD5 does not protect against forgery, and must not be used for other purposes.
 public struct MD5: Sendable {
     private var hash = BlockHash<MD5Compression>()
 
@@ -23,7 +23,7 @@ public struct MD5: Sendable {
         unsafe data.withUnsafeBytes { unsafe hash.update($0) }
     }
 
-    /// Returns the digest of all bytes added so far: 16 bytes.
+    /// Returns the digest of all bytes that were added so far (16 bytes).
     public func finalize() -> Data { hash.finalize() }
 }
 
@@ -68,7 +68,7 @@ struct MD5Compression: BlockCompression {
         var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
         var index = 0
         while index < 64 {
-            // `rotations` has a byte for each of the round's four rotations.
+            // `rotations` contains one byte for each of the four rotations of the round.
             let (mixed, position, rotations): (UInt32, Int, UInt32)
             if index < 16 {
                 (mixed, position, rotations) = ((b & c) | (~b & d), index, 0x1611_0C07)

@@ -2,7 +2,7 @@
 
 /// SHA-1 (FIPS 180-4), for protocols that require it, such as WebSocket (RFC 6455 §4.2.2).
 ///
-/// SHA-1 does not protect against forgery and must not be used for other purposes.
+/// SHA-1 does not protect against forgery, and must not be used for other purposes.
 public struct SHA1: Sendable {
     private var hash = BlockHash<SHA1Compression>()
 
@@ -19,7 +19,7 @@ public struct SHA1: Sendable {
     }
 }
 
-/// Written for reading, not for speed, because its messages are short.
+/// The code is simple and not fast, because the messages are short.
 struct SHA1Compression: BlockCompression {
     private var state: [UInt32] = [
         0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.
+/// Computes SHA-256 (FIPS 180-4) of bytes, also in portions, of files, and of request bodies.
 ///
 /// ```swift
 /// var hash = SHA256()
@@ -8,7 +8,7 @@
 /// request.headers["X-Content-SHA256"] = hash.finalize().hexadecimal
 /// ```
 ///
-/// A gate that signs requests takes the hash of a body with `digest(of: request.body)`, which
+/// A gate that signs requests gets the hash of a body from `digest(of: request.body)`, which
 /// `TurnpikeCore` adds, and signs the hash with ``HMACSHA256``. Foundation on Linux has no SHA-256.
 public struct SHA256: Sendable {
     private var hash = BlockHash<SHA256Compression>()
@@ -32,9 +32,9 @@ public struct SHA256: Sendable {
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) { unsafe hash.update(bytes) }
 
-    /// Returns the digest of all bytes added so far: 32 bytes.
+    /// Returns the digest of all bytes that were added so far (32 bytes).
     ///
-    /// If bytes are added afterwards, the next digest covers the longer message.
+    /// If bytes are added later, the next digest covers the longer message.
     public func finalize() -> Data { hash.finalize() }
 }
 
@@ -140,13 +140,13 @@ struct SHA256Compression: BlockCompression {
 }
 
 extension SHA256 {
-    /// Returns the digest of a file's content, of any size.
+    /// Returns the digest of the content of a file of any size.
     ///
     /// The file is read in portions of 64 KiB, on a thread that may block.
-    /// - Parameter url: A regular file; a symbolic link is followed.
+    /// - Parameter url: A regular file, or a symbolic link to a regular file.
     /// - Returns: 32 bytes.
-    /// - Throws: ``FileFault`` if the file cannot be read or is no regular file, or
-    ///   `CancellationError` soon after the task was cancelled.
+    /// - Throws: ``FileFault`` if the file cannot be read or is not regular, or `CancellationError`
+    ///   soon after a cancellation of the task.
     public static func digest(ofFile url: URL) async throws -> Data {
         let path = url.path(percentEncoded: false)
         return try await BlockingExecutor.run { try digest(ofFile: path) }
@@ -196,9 +196,9 @@ extension SHA256 {
 /// }
 /// ```
 ///
-/// To cover the content too, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``).
-/// The gate is then a `RequestAdapter`, because reading a file or a stream waits. Foundation on
-/// Linux has no HMAC.
+/// To include the content, sign the digest `SHA256.digest(of: request.body)` (see ``SHA256``). A
+/// gate that signs the content is a `RequestAdapter`, because reading a file or a stream may
+/// suspend. Foundation on Linux has no HMAC.
 public enum HMACSHA256 {
     /// Returns the authentication code of a message.
     /// - Parameters:
@@ -214,13 +214,13 @@ public enum HMACSHA256 {
 
     /// Whether a code is valid for a message, for a server that checks signatures of clients.
     ///
-    /// The time depends only on the lengths, and never on the position of the first different byte.
-    /// The time of `==` would show a sender how much of a guess was right.
+    /// The time depends only on the lengths, and not on the position of the first different byte.
+    /// With `==`, the time would show an attacker how much of a guess was right.
     /// - Parameters:
-    ///   - code: The code that came with the message.
+    ///   - code: The received code.
     ///   - message: The unchanged bytes of the message.
     ///   - key: The key.
-    /// - Returns: Whether the code is valid; a code of another length is not.
+    /// - Returns: Whether the code is valid; a code of another length is not valid.
     public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {
         let expected = Self.code(for: message, key: key)
         guard code.count == expected.count else { return false }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A character encoding that is named by a peer.
+/// A character encoding that a peer names.
 public enum Charset {
     case foundation(String.Encoding)
     /// An encoding that the C library's iconv supports, but `FoundationEssentials` does not.
     case library(String)
 
-    /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace; nil if
-    /// neither this library nor the system's C library knows the encoding.
+    /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace, or nil if
+    /// neither this library nor the system's C library supports the encoding.
     public init?(label: String) {
         let name = Self.name(of: Grammar.trimmed(label).lowercased())
         switch name {
@@ -16,7 +16,7 @@ public enum Charset {
         case "utf-16": self = .foundation(.utf16BigEndian)
         case "utf-32": self = .foundation(.utf32BigEndian)
         case "iso-8859-1": self = .foundation(.isoLatin1)
-        // UTF-7 can hide markup; the WHATWG standard forbids it too.
+        // UTF-7 is refused because it can hide markup, as in the WHATWG standard.
         case "utf-7": return nil
         default:
             if Self.iconvNames.contains(name), Self.libraryKnows(name) {
@@ -31,7 +31,7 @@ public enum Charset {
 
     private static let macRoman = "macintosh"
 
-    // `iconv_open` loads modules by name, so only the names of this list are passed to it.
+    // `iconv_open` loads modules by name, and therefore gets only the names of this list.
     private static let iconvNames: Set<String> = [
         "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5", "big5-hkscs",
         "cp949", "cp932", "euc-tw", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5",
@@ -87,7 +87,7 @@ public enum Charset {
         guard let converter = unsafe converter, Int(bitPattern: converter) != -1 else { return nil }
         defer { _ = unsafe iconv_close(converter) }
         var input = Array(content)
-        // No encoding of the list expands one byte to more than four.
+        // No encoding of the list expands one byte to more than four bytes.
         var output = [UInt8](repeating: 0, count: input.count * 4 + 16)
         let written = unsafe input.withUnsafeMutableBytes { input in
             unsafe output.withUnsafeMutableBytes { output -> Int? in
@@ -97,7 +97,7 @@ public enum Charset {
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
                 if result == .max || sourceLeft > 0 { return nil }
-                // Flushes a last letter that was held back for a possible combining mark.
+                // This call returns a last letter that iconv has buffered for a combining mark.
                 let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
                 return rest == .max ? nil : output.count - targetLeft
             }
@@ -111,11 +111,11 @@ public enum Charset {
 }
 
 extension Charset {
-    /// Returns the encoding name for a label in lower case, or the label itself if it is no alias.
+    /// Returns the encoding name for a label in lower case, or the label if it is not an alias.
     ///
     /// The aliases are labels of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
     /// of the IANA registry. As in the WHATWG standard, `gb2312` and `euc-kr` mean the larger
-    /// encodings that servers send under these names.
+    /// encodings that servers send under the two names.
     static func name(of label: String) -> String {
         if let name = names[label] { return name }
         for prefix in ["iso8859-", "iso_8859-", "iso8859"] {

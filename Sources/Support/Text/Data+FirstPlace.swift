@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Data {
-    /// Returns the first position of some bytes (at least one), or nil.
+    /// Returns the first position of a sequence of at least one byte, or nil.
     public func firstPlace(of bytes: Data) -> Int? {
         let offset = unsafe withUnsafeBytes { content -> Int? in
             unsafe bytes.withUnsafeBytes { wanted in

@@ -2,9 +2,9 @@
 
 /// Character rules of RFC 9110 §5.6 that several message types share.
 ///
-/// The tests of single bytes are inlinable, because innermost loops of other modules use them.
+/// The tests of single bytes are inlinable, because inner loops of other modules use them.
 public enum Grammar {
-    /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
+    /// Whether the text has at least one byte and all bytes are `tchar` (RFC 9110 §5.6.2).
     public static func isToken(_ text: String) -> Bool {
         unsafe text.withBytes { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
     }
@@ -26,7 +26,8 @@ public enum Grammar {
 
     /// The position of the first byte that is not allowed in a field value (RFC 9110 §5.5), or nil.
     ///
-    /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; other control characters are not.
+    /// HTAB and bytes above 0x7F (here UTF-8) are allowed; other control characters are not
+    /// allowed.
     public static func firstIllegalValueByte(_ value: String) -> Int? {
         unsafe value.withBytes { bytes in
             unsafe bytes.firstIndex { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
@@ -61,7 +62,8 @@ public enum Grammar {
 
     @usableFromInline
     static func areEqualIgnoringCase(_ left: String, _ right: String) -> Bool {
-        // Called for each field name of each message. Bytes cost a fifth of a string iterator.
+        // The method runs for each field name of each message. A loop over bytes takes a fifth of
+        // the time of a string iterator.
         let isEqual = unsafe left.utf8.withContiguousStorageIfAvailable { left in
             unsafe right.utf8.withContiguousStorageIfAvailable { right in
                 unsafe areEqualIgnoringCase(left, right)
@@ -73,7 +75,7 @@ public enum Grammar {
     /// Whether two texts have the same bytes.
     ///
     /// `==` treats canonically equivalent texts as equal, for example a letter with an accent and
-    /// the same letter followed by a combining accent. For a peer, such texts are different.
+    /// the same letter before a combining accent. For a peer, such texts are different.
     public static func areSame(_ left: String, _ right: String) -> Bool {
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
@@ -82,7 +84,7 @@ public enum Grammar {
                 unsafe UnsafeRawBufferPointer(left).isSame(as: UnsafeRawBufferPointer(right))
             }
         }
-        // A string bridged from Objective-C may not be contiguous.
+        // The bytes of a string from Objective-C may be in several pieces.
         return (isSame ?? nil) ?? left.elementsEqual(right)
     }
 
@@ -92,7 +94,6 @@ public enum Grammar {
         return areSame(left, right)
     }
 
-    // Both sequences must have the same number of bytes.
     private static func areEqualIgnoringCase(
         _ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>
     ) -> Bool {
@@ -139,7 +140,7 @@ public enum Grammar {
             } else if byte == UInt8(ascii: "\"") {
                 quoted.toggle()
             } else if byte == separator, !quoted {
-                // String indices cost more than bytes, so they are made only at separators.
+                // String indices cost more than byte positions, and are created only at separators.
                 let end = utf8.index(start, offsetBy: position - last)
                 parts.append(text[start..<end])
                 start = utf8.index(after: end)
@@ -151,9 +152,9 @@ public enum Grammar {
         return parts
     }
 
-    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text if it is not quoted.
+    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or other text unchanged.
     public static func unquoted(_ text: Substring) -> String {
-        // Compares scalars, because a quote and a combining mark form one character.
+        // The code compares scalars, because a quote and a combining mark form one character.
         guard text.unicodeScalars.first == "\"" else { return String(text) }
         var value = String.UnicodeScalarView()
         var isEscaped = false
@@ -182,7 +183,7 @@ public enum Grammar {
         return value + "\""
     }
 
-    /// Returns the text with control characters escaped, so that it cannot forge a log line.
+    /// Returns the text with escaped control characters, which could otherwise forge a log line.
     public static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         var result = ""
@@ -214,7 +215,7 @@ public enum Grammar {
         return String(Substring(start))
     }
 
-    // C0, DEL, C1, line and paragraph separators, and the direction marks that terminals obey.
+    // C0, DEL, C1, line and paragraph separators, and the direction marks that terminals apply.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -224,24 +225,23 @@ public enum Grammar {
 }
 
 extension String {
-    // Calls a closure with the bytes, without the copy of the text that `withUTF8` needs.
+    // Calls a closure with the bytes, without the copy of the text that `withUTF8` makes.
     fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
         if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
-        // A string bridged from Objective-C may not be contiguous.
+        // The bytes of a string from Objective-C may be in several pieces.
         var text = self
         return text.withUTF8(body)
     }
 }
 
 extension UnsafeRawBufferPointer {
-    // Both buffers must have the same number of bytes.
     fileprivate func isSame(as other: UnsafeRawBufferPointer) -> Bool {
         guard let start = baseAddress, let other = other.baseAddress else { return true }
         return unsafe memcmp(start, other, count) == 0
     }
 }
 
-/// A piece of a `Cookie` or `Set-Cookie` line, between two semicolons.
+/// A part of a `Cookie` or `Set-Cookie` line, between two semicolons.
 public struct CookieItem: Sendable, Hashable {
     /// The name, or the whole text if there is no equals sign.
     public let name: String
@@ -256,20 +256,21 @@ public struct CookieItem: Sendable, Hashable {
         }
     }
 
-    /// Returns all pieces of a line, including empty pieces.
+    /// Returns all parts of a line, including empty parts.
     ///
-    /// In a `Set-Cookie` line the first piece is the cookie and the others are its attributes.
+    /// In a `Set-Cookie` line, the first part is the cookie, and the other parts are the
+    /// attributes.
     /// - Parameters:
     ///   - line: The line.
-    ///   - limit: The largest number of semicolons at which the line is split.
-    /// - Returns: At least one piece.
+    ///   - limit: The maximum number of semicolons at which the line is split.
+    /// - Returns: At least one part.
     public static func pieces(_ line: String, limit: Int = .max) -> [CookieItem] {
         line.utf8.split(
             separator: UInt8(ascii: ";"), maxSplits: limit, omittingEmptySubsequences: false
         ).map(CookieItem.init)
     }
 
-    /// Returns the pieces of a line, without empty ones.
+    /// Returns the parts of a line that are not empty.
     public static func list(_ line: String) -> [CookieItem] {
         line.utf8.split(separator: UInt8(ascii: ";")).map(CookieItem.init)
     }

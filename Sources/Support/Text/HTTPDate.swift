@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Dates in HTTP format (RFC 9110 §5.6.7).
+/// Parses and formats dates in HTTP format (RFC 9110 §5.6.7).
 public enum HTTPDate {
     /// Parses any of the three formats: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
     /// 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`.
     ///
-    /// A text that differs from these formats in more than the case of letters is not a date: a
-    /// cache must treat a malformed `Expires` as past (RFC 9111 §5.3).
+    /// Only the case of letters may differ, because a cache must treat a malformed `Expires` as
+    /// past (RFC 9111 §5.3).
     /// - Parameters:
-    ///   - text: The text; surrounding whitespace is ignored.
+    ///   - text: The text, whose surrounding whitespace is ignored.
     ///   - now: The current time, for interpreting two-digit years.
     /// - Returns: The date, or nil if the text is not a date.
     public static func parse(_ text: String, now: Date) -> Date? {
@@ -33,7 +33,7 @@ public enum HTTPDate {
 
     /// Formats a date in the preferred format: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public static func format(_ date: Date) -> String {
-        // NaN is written as the epoch.
+        // NaN becomes the epoch.
         let interval = date.timeIntervalSince1970
         let seconds = Int64(interval.isNaN ? 0 : min(max(interval.rounded(.down), -6e10), 2.5e11))
         let days = (seconds - (seconds % 86_400 + 86_400) % 86_400) / 86_400
@@ -70,7 +70,7 @@ public enum HTTPDate {
 
     // A date more than 50 years ahead is in the previous century (RFC 9110 §5.6.7).
     private static func fullYear(_ year: Int64, now: Date) -> Int64 {
-        // The days are clamped for any `now`; NaN becomes the lower bound.
+        // The days are limited for any `now`; NaN becomes the lower limit.
         let days = Int64(min(max(-1e9, now.timeIntervalSince1970 / 86_400), 1e9))
         let present = civil(daysSince1970: days).year
         let full = year + present / 100 * 100
@@ -92,17 +92,14 @@ public enum HTTPDate {
 
         var isAtEnd: Bool { position == bytes.count }
 
-        // The next byte, in lower case.
         private var next: UInt8? { isAtEnd ? nil : Grammar.lowercased(bytes[position]) }
 
-        /// Skips letters and returns their number.
         mutating func letters() -> Int {
             let start = position
             while let next, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next) { position += 1 }
             return position - start
         }
 
-        /// Skips a text, passed in lower case, if the text is next.
         mutating func take(_ text: StaticString) -> Bool {
             let count = text.utf8CodeUnitCount
             guard position + count <= bytes.count else { return false }
@@ -117,7 +114,6 @@ public enum HTTPDate {
             return isNext
         }
 
-        /// Reads a number with exactly this many digits.
         mutating func number(_ digits: Int) -> Int64? {
             var value: Int64 = 0
             for _ in 0..<digits {
@@ -132,7 +128,7 @@ public enum HTTPDate {
             lowercasedMonths.firstIndex { take($0) }.map { Int64($0 + 1) }
         }
 
-        /// Reads a time of day and returns it in seconds; second 60 is a leap second.
+        /// Reads a time of day, and returns the time in seconds; second 60 is a leap second.
         mutating func time() -> Int64? {
             guard let hour = number(2), take(":"), let minute = number(2), take(":"),
                 let second = number(2), hour < 24, minute < 60, second <= 60
@@ -168,7 +164,6 @@ public enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
     }
 
-    // Appends two digits.
     private static func append(_ value: Int64, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "0") + UInt8(value / 10))
         text.append(UInt8(ascii: "0") + UInt8(value % 10))

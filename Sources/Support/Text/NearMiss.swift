@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the name that was probably meant.
+/// Finds the name that a user probably meant.
 public enum NearMiss {
-    // Longer names are not typing errors.
+    // A longer name is not treated as a typing error.
     private static let maxLength = 64
 
     /// Returns `; did you mean "x"?` if a candidate is similar, otherwise the allowed names, or an
-    /// empty text without names.
+    /// empty text if there are no names.
     public static func hint(for name: String, among candidates: some Sequence<String>) -> String {
         let sorted = candidates.sorted()
         let meant = folded(name)
@@ -18,12 +18,11 @@ public enum NearMiss {
         return sorted.isEmpty ? "" : "; allowed: " + sorted.joined(separator: ", ")
     }
 
-    // Bytes, because one character may have any number of scalars.
+    // The result has bytes, because one character may have any number of scalars.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.prefix(maxLength).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Returns the edit distance (optimal string alignment), or nil above the limit.
     private static func distance(_ left: [UInt8], _ right: [UInt8], upTo limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var before: [Int] = []
@@ -39,8 +38,8 @@ public enum NearMiss {
                 row.append(best)
                 least = min(least, best)
             }
-            // The minimum of a row is at most one above the previous minimum, and a swap spans two
-            // rows and costs one. So no later row can fall below the limit again.
+            // The minimum of a row is at most one above the previous minimum, and a swap covers two
+            // rows and costs one. A later row can therefore not return below the limit.
             if least > limit + 1 { return nil }
             (before, last) = (last, row)
         }

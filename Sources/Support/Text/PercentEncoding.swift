@@ -5,7 +5,7 @@ public struct PercentEncoding: Sendable {
     private let low: UInt64
     private let high: UInt64
 
-    /// Creates an encoding that leaves letters, digits and some more ASCII characters unchanged.
+    /// Creates an encoding in which letters, digits and some more ASCII characters do not change.
     public init(alsoAllowing characters: String) {
         var low: UInt64 = 0
         var high: UInt64 = 0
@@ -17,10 +17,10 @@ public struct PercentEncoding: Sendable {
         self.high = high
     }
 
-    /// The unreserved characters (RFC 3986 §2.3): safe in every part.
+    /// The unreserved characters (RFC 3986 §2.3), which are safe in every part.
     public static let unreserved = PercentEncoding(alsoAllowing: "-._~")
 
-    /// For a query item: `/` and `?` stay too (RFC 3986 §3.4), as in Alamofire.
+    /// For a query item, in which `/` and `?` do not change (RFC 3986 §3.4), as in Alamofire.
     public static let queryItem = PercentEncoding(alsoAllowing: "-._~/?")
 
     /// Whether a byte needs no encoding.
@@ -29,7 +29,7 @@ public struct PercentEncoding: Sendable {
             ? low & (1 << UInt64(byte)) != 0 : byte < 128 && high & (1 << UInt64(byte - 64)) != 0
     }
 
-    /// Returns the UTF-8 text with all other bytes percent-encoded.
+    /// Returns the UTF-8 text, in which all other bytes are percent-encoded.
     public func encode(_ text: String) -> String {
         if text.utf8.allSatisfy(allows) { return text }
         var bytes: [UInt8] = []
@@ -44,7 +44,7 @@ public struct PercentEncoding: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the text without percent-encoding; nil if the text is truncated or not UTF-8.
+    /// Returns the text without percent-encoding, or nil if the text is truncated or not UTF-8.
     public static func decode(_ text: some StringProtocol) -> String? {
         bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
     }
@@ -68,7 +68,7 @@ public struct PercentEncoding: Sendable {
         Character(Unicode.Scalar(digit)).hexDigitValue.map { UInt8($0) }
     }
 
-    /// A byte as `%` and two digits.
+    /// Returns a byte as `%` and two digits.
     public static func escape(_ byte: UInt8) -> [UInt8] {
         [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
     }
@@ -82,7 +82,7 @@ public struct PercentEncoding: Sendable {
 public struct FormField: Hashable, Sendable {
     /// The name.
     public let name: String
-    /// The value; empty if there is no equals sign.
+    /// The value, which is empty if there is no equals sign.
     public let value: String
 
     /// Creates a field.
@@ -93,7 +93,7 @@ public struct FormField: Hashable, Sendable {
 
     /// Parses the items of an encoded query or form, in order.
     public static func parse(_ text: some StringProtocol) -> [FormField] {
-        // Splits bytes, because a delimiter and a combining mark form one character.
+        // The code splits bytes, because a delimiter and a combining mark form one character.
         text.utf8.split(separator: UInt8(ascii: "&")).map { item in
             let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
             return FormField(
@@ -113,10 +113,10 @@ public struct FormField: Hashable, Sendable {
     }
 }
 
-/// Parameter values in the extended notation (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
+/// Decodes parameter values in the extended notation (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
 public enum ExtendedValue {
-    /// Decodes a value, without its language.
-    /// - Parameter text: The value with its encoding: UTF-8, or the old ISO-8859-1.
+    /// Decodes a value, without the language.
+    /// - Parameter text: The value with the name of its encoding: UTF-8, or the old ISO-8859-1.
     /// - Returns: The value, or nil if the text is not in this notation.
     public static func decode(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text that is never printed or dumped, and that equals only a text of the same bytes.
+/// A text that is never printed or dumped, and that is equal only to a text with the same bytes.
 public struct Secret: Sendable, Hashable {
     /// The text.
     public let value: String
@@ -8,7 +8,7 @@ public struct Secret: Sendable, Hashable {
     /// Creates a secret.
     public init(_ value: String) { self.value = value }
 
-    /// Whether both have the same bytes.
+    /// Whether both texts have the same bytes.
     public static func == (left: Self, right: Self) -> Bool {
         Grammar.areSame(left.value, right.value)
     }
@@ -17,6 +17,6 @@ public struct Secret: Sendable, Hashable {
 extension Secret: CustomStringConvertible, CustomReflectable {
     /// The word `REDACTED`.
     public var description: String { "REDACTED" }
-    /// Shows nothing.
+    /// An empty mirror, because a dump must not show the text.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

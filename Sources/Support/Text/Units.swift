@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers of bytes in text for people.
+/// Converts numbers of bytes into text for people.
 public enum ByteCount {
-    /// Returns bytes in the largest binary unit with a whole part, to a tenth: `1.5 MiB`.
+    /// Returns the bytes in the largest binary unit with a whole part, to a tenth: `1.5 MiB`.
     public static func text(_ bytes: Int64) -> String {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
         if bytes < 1024 { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
@@ -19,7 +19,7 @@ public enum ByteCount {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, clamped to 64 bits (292 years).
+    /// The duration in nanoseconds, limited to 64 bits (292 years).
     public var wholeNanoseconds: Int64 {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
@@ -28,7 +28,7 @@ extension Duration {
     /// `12.5 ms`, `1.42 s`, `2662 s`.
     public var text: String {
         let (whole, rest) = components
-        // Exact in picoseconds, so that rounding crosses no limit below.
+        // The calculation is exact in picoseconds, because rounding must not cross a limit below.
         let (seconds, micros) = (whole.magnitude, Double(rest.magnitude / 1_000_000) / 1e6)
         let sign = self < .zero ? "-" : ""
         if seconds == 0 {
@@ -41,7 +41,7 @@ extension Duration {
         return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    // `String(format:)` depends on the locale.
+    // `String(format:)` is not used, because it depends on the locale.
     private static func digits(_ value: Double) -> String {
         let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())

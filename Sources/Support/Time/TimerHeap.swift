@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A binary heap of timers, ordered by due time and then by creation.
+/// A binary heap of timers, ordered by due time and, for equal times, by creation.
 ///
-/// Each timer knows its position, so that cancelling it needs no search. Times are nanoseconds of
-/// the owner's clock. The owner guards the heap with a lock.
+/// A timer is cancelled without a search, because each timer stores its position. Times are
+/// nanoseconds on the clock of the owner. The owner protects the heap with a lock.
 public struct TimerHeap {
-    /// The owner of a heap, which guards it with a lock.
+    /// The owner of a heap, which protects the heap with a lock.
     public protocol Owner: AnyObject, Sendable {
         /// Removes a timer from the heap.
         func cancel(_ timer: Timer)
     }
 
-    /// A timer's handler; a struct, because generic functions wrap each closure that they return.
+    /// The handler of a timer; a struct, because generic functions wrap each closure.
     public struct Action: Sendable {
         fileprivate let run: @Sendable () -> Void
 
@@ -38,7 +38,7 @@ public struct TimerHeap {
             action = Action(run: handler)
         }
 
-        /// Removes the timer from its heap; no effect if the timer has run.
+        /// Removes the timer from the heap; without effect if the timer has run.
         public func cancel() { owner.cancel(self) }
 
         fileprivate func takeAction() -> Action? { action.take() }
@@ -60,13 +60,13 @@ public struct TimerHeap {
     /// The due times of all timers, in no particular order.
     public var dues: [Int64] { timers.map(\.due) }
 
-    /// When the first timer is due.
+    /// The time when the first timer is due.
     public var nextDue: Int64? { timers.first?.due }
 
     /// Adds a timer.
     /// - Parameters:
-    ///   - due: When the timer is due, in nanoseconds of the owner's clock.
-    ///   - owner: The object whose lock guards the heap.
+    ///   - due: The time when the timer is due, in nanoseconds on the clock of the owner.
+    ///   - owner: The object whose lock protects the heap.
     ///   - handler: The closure to run.
     /// - Returns: The timer.
     public mutating func insert(
@@ -80,7 +80,7 @@ public struct TimerHeap {
         return timer
     }
 
-    /// Removes the first timer and returns its handler, if the timer is due.
+    /// Removes the first timer and returns its handler, or nil if no timer is due.
     public mutating func popDue(at now: Int64) -> Action? {
         guard let first = timers.first, first.due <= now else { return nil }
         return remove(first)

@@ -9,15 +9,15 @@
 /// }
 /// ```
 ///
-/// Inside a retry, the adapter runs for each attempt; inside a redirect, for each request. An
-/// adapter that never waits should be a ``SynchronousRequestAdapter``, which costs less.
+/// The adapter runs for each attempt inside a retry gate, and for each request inside a redirect
+/// gate. If an adapter never suspends, a ``SynchronousRequestAdapter`` costs less.
 public protocol RequestAdapter: Gate {
-    /// Changes a request, or throws to fail the call.
+    /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) async throws
 }
 
-/// A ``RequestAdapter`` that never waits.
+/// A ``RequestAdapter`` that never suspends.
 public protocol SynchronousRequestAdapter: RequestAdapter {
-    /// Changes a request, or throws to fail the call.
+    /// Changes a request, or throws an error that ends the call.
     func adapt(_ request: inout Request, context: Context) throws
 }

@@ -11,16 +11,16 @@
 /// ```
 ///
 /// The framework discards the body of a rejected response. A ``ClientError`` with the code
-/// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
-/// rejected status can be retried.
+/// ``ClientError/Code/validation`` contains the head and the beginning of the body. An outer retry
+/// gate can retry a rejected response by its status.
 public protocol ResponseValidator: Gate {
-    /// Whether a response plainly needs no ``validate(_:for:context:)``; false by default.
+    /// Whether a response certainly needs no ``validate(_:for:context:)``; false by default.
     func accepts(_ response: Response, for request: Request, context: Context) -> Bool
 
-    /// Returns to accept the response, or throws to reject it.
+    /// Returns if the response is accepted, and throws an error if the response is rejected.
     func validate(_ response: Response, for request: Request, context: Context) async throws
 
-    /// How many bytes of a rejected response's content the error keeps; 4 KiB by default.
+    /// The number of bytes of a rejected response's content in the error; 4 KiB by default.
     ///
     /// The bytes are read for at most 100 ms. If the content has more bytes,
     /// ``ClientError/isResponseBodyCut`` is true.
@@ -28,11 +28,11 @@ public protocol ResponseValidator: Gate {
 }
 
 extension ResponseValidator {
-    /// False: each response is judged.
+    /// False by default: each response is validated.
     public func accepts(
         _ response: Response, for request: Request, context: Context
     ) -> Bool { false }
 
-    /// 4 KiB.
+    /// 4 KiB, by default.
     public func keptBytes(for request: Request) -> Int { 4096 }
 }

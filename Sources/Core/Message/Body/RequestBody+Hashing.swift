@@ -10,15 +10,16 @@ extension SHA256 {
     /// request.headers["X-Content-SHA256"] = hash.hexadecimal
     /// ```
     ///
-    /// The body is read in portions and never held in memory as a whole. Files are read on threads
-    /// that may block. The body is read again when it is sent. If a file changes between the two
-    /// reads, the digest does not match the sent content. The digest does not cover trailer fields.
+    /// The body is read in chunks, and is never completely in memory. Files are read on threads
+    /// that may block. The send reads the body again. If a file changes between the two reads, the
+    /// digest does not match the sent content. The digest does not cover trailer fields.
     /// - Parameter body: The body, which must be readable more than once
     ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
-    ///   once; the body is then left unread. ``TurnpikeCore/ClientError/Code/upload`` if a file
-    ///   cannot be read, the errors of the body's stream, or `CancellationError`.
+    ///   once. In this case, the method does not read the body. The method throws
+    ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
+    ///   body's stream, or `CancellationError`.
     public static func digest(of body: RequestBody) async throws -> Data {
         guard body.canOpenAgain else {
             throw ClientError(
@@ -32,7 +33,7 @@ extension SHA256 {
 }
 
 extension RequestBody {
-    // After this many bytes (a few milliseconds of work), the reading yields its thread.
+    // After this number of bytes (a few milliseconds of work), the task yields the thread.
     private static let promptBytes = 262_144
 
     /// Reads the whole body and adds each chunk to a value, such as a hash.
@@ -72,12 +73,12 @@ extension RequestBody {
                     unpaused += portion.count
                     guard unpaused >= Self.promptBytes else { continue }
                     unpaused = 0
-                    // The task may run on the caller's thread, and a stream may never suspend it.
+                    // The task may run on the caller's thread, and a stream may never suspend.
                     await Task.yield()
                 }
             }
         } catch {
-            // If a cancellation ends a stream, the stream is shorter than its declared length.
+            // If a cancellation ends a stream, the stream is shorter than the declared length.
             try Task.checkCancellation()
             throw error
         }
@@ -86,7 +87,8 @@ extension RequestBody {
         return value
     }
 
-    // Whether a read may block a thread. A stream is the caller's code and is read in place.
+    // Whether a read may block a thread. A stream is the caller's code, and is read on the caller's
+    // thread.
     private var keepsThread: Bool {
         switch source {
         case .stream, .empty, .fault: false

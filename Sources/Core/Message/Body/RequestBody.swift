@@ -2,10 +2,10 @@
 
 public import TurnpikeSupport
 
-/// The content of a request: its bytes, their number, and whether they can be sent again.
+/// The content of a request, the length, and whether the content can be sent again.
 ///
-/// Nothing is read before a transport opens the body. Data and files can be replayed. A stream can
-/// be replayed if its factory makes an equal sequence each time it is called.
+/// No content is read before a transport opens the body. Data and files can be sent again. A stream
+/// can be sent again if each call of the factory returns an equal sequence.
 public struct RequestBody: Sendable {
     enum Source: Sendable {
         case empty
@@ -30,7 +30,7 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
-    /// Makes a body at once; if this throws, the call fails before anything is sent.
+    /// Creates a body at once; if the closure throws, the call fails before anything is sent.
     public static func catching(_ make: () throws -> RequestBody) -> RequestBody {
         do {
             return try make()
@@ -45,29 +45,29 @@ public struct RequestBody: Sendable {
         return error
     }
 
-    /// Bytes in memory.
+    /// A body of bytes in memory.
     public static func data(_ data: Data, type: MediaType? = nil) -> RequestBody {
         RequestBody(source: data.isEmpty ? .empty : .data(data), contentType: type)
     }
 
-    /// Text in UTF-8, as `text/plain`.
+    /// A body of UTF-8 text with the type `text/plain`.
     public static func text(_ text: String) -> RequestBody {
         let utf8 = MediaType.Parameter(name: "charset", value: "utf-8")
         return .data(Data(text.utf8), type: MediaType("text", "plain", parameters: [utf8]))
     }
 
-    /// A JSON value, as `application/json`.
+    /// A body of a JSON value with the type `application/json`.
     public static func json(_ value: JSONValue) -> RequestBody { .data(value.data(), type: .json) }
 
-    /// A regular file, or a range of it.
+    /// A body of a regular file, or of a range of the file.
     ///
-    /// The file is read while it is sent and is never held in memory. If the file cannot be read,
-    /// is not a regular file, or changes its size while it is sent, the call fails as
+    /// The file is read during the send, and is never completely in memory. If the file cannot be
+    /// read, is not a regular file, or changes its size during the send, the call fails with
     /// ``ClientError/Code/upload``.
     /// - Parameters:
-    ///   - url: The file. A symbolic link is followed.
-    ///   - range: The bytes to send. If it is nil, all bytes are sent.
-    ///   - type: The media type. If it is nil, the type is `application/octet-stream`.
+    ///   - url: The file. The method follows a symbolic link.
+    ///   - range: The bytes to send. If nil, all bytes are sent.
+    ///   - type: The media type. If nil, the type is `application/octet-stream`.
     /// - Returns: The body.
     public static func file(
         _ url: URL, range: Range<Int64>? = nil, type: MediaType? = .octetStream
@@ -75,18 +75,19 @@ public struct RequestBody: Sendable {
         RequestBody(source: .file(RequestBodyFile(url: url, range: range)), contentType: type)
     }
 
-    /// Bytes that are made while they are sent.
+    /// A body of bytes that are produced during the send.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if known. If the sequence's length differs, the call fails.
-    ///   - replayable: Whether the factory may be called again and returns the same bytes. If
-    ///     false, the body is sent once, so a retry or a redirect of the request stops.
+    ///   - length: The number of bytes, if known. A sequence of another length fails the call.
+    ///   - replayable: Whether the factory returns the same bytes in each call. If false, the body
+    ///     is sent only once, and a retry or a redirect of the request stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
-    ///     without ``TransportCapabilities/liveUpload`` collects the bytes in a file first. If
-    ///     true, such a transport refuses the call as ``ClientError/Code/unsupported``.
-    ///   - type: The media type, used if the request names none.
-    ///   - make: Makes the sequence, once for each send. One task iterates the sequence. The
-    ///     sequence is released when the exchange ends, however the exchange ends.
+    ///     without ``TransportCapabilities/liveUpload`` first collects the bytes in a file. If
+    ///     true, a transport without this capability refuses the call with
+    ///     ``ClientError/Code/unsupported``.
+    ///   - type: The media type, if the request names no type.
+    ///   - make: Creates the sequence for each send. One task iterates the sequence. The sequence
+    ///     is released when the exchange ends for any reason.
     /// - Returns: The body.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         length: Int64? = nil, replayable: Bool = false, live: Bool = false, type: MediaType? = nil,
@@ -98,10 +99,10 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .stream(source), contentType: type)
     }
 
-    /// Joins several bodies, one after the other, into one.
+    /// Joins several bodies in order.
     ///
     /// Files and data are not copied. The length is known if the lengths of all parts are known.
-    /// The joined body can be replayed if all parts can be replayed.
+    /// The joined body can be sent again if all parts can be sent again.
     public static func concatenating(_ parts: [RequestBody], type: MediaType? = nil) -> RequestBody
     {
         if let fault = parts.lazy.compactMap(\.fault).first {
@@ -115,7 +116,7 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .parts(parts), contentType: type)
     }
 
-    /// The number of bytes, or nil if it is not known before the bytes are read.
+    /// The number of bytes, or nil if the number is unknown before the bytes are read.
     public var length: Int64? {
         switch source {
         case .empty: 0
@@ -136,15 +137,15 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body has no content and no trailer fields follow it.
+    /// Whether the body has no content and no trailer fields.
     public var isEmpty: Bool {
         if case .empty = source { return true }
         return false
     }
 
-    /// Whether the body can be opened now, because it is replayable or was not opened yet.
+    /// Whether the body can be opened now, because the body is replayable or was not opened yet.
     ///
-    /// A gate checks this property before it sends the body again. Code that reads the body before
+    /// A gate checks this property before another send of the body. Code that reads the body before
     /// a send checks ``canOpenAgain`` instead.
     public var isReplayable: Bool {
         switch source {
@@ -155,9 +156,9 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be opened any number of times, so that reading does not consume it.
+    /// Whether the body can be opened any number of times, without being consumed by a read.
     ///
-    /// A gate checks this property before it reads the body itself, for example to sign the body.
+    /// A gate checks this property before the gate reads the body, for example to sign the body.
     /// The value is true for data, for files, and for streams with `replayable: true`.
     public var canOpenAgain: Bool {
         switch source {
@@ -199,7 +200,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The bytes, if they are in memory and no trailer fields follow them.
+    /// The bytes, or nil if they are not in memory or if trailer fields follow.
     public var inMemory: Data? {
         switch source {
         case .empty: Data()
@@ -218,7 +219,7 @@ public struct RequestBody: Sendable {
         return all
     }
 
-    /// A segment of a body whose bytes are available before it is sent.
+    /// A segment of a body whose bytes are available before the send.
     public enum Segment: Sendable {
         /// Bytes in memory.
         case data(Data)
@@ -226,7 +227,7 @@ public struct RequestBody: Sendable {
         case file(path: String, range: Range<Int64>)
     }
 
-    /// The body as data and ranges of files; nil if a part is a stream or trailers follow.
+    /// The body as data and ranges of files, or nil if a part is a stream or trailers follow.
     /// - Throws: ``ClientError/Code/upload`` if a file is missing or is not a regular file.
     public func segments() throws -> [Segment]? {
         switch source {
@@ -247,10 +248,10 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Returns a range of the bytes as a body of its own, without a read of the bytes before it.
+    /// Returns a range of the bytes as a separate body, without reading the earlier bytes.
     /// - Parameter range: The bytes, counted from the first byte of this body.
     /// - Returns: The body, without a copy of data or files. The result is nil for a stream, for a
-    ///   body with trailers or a fault, and for a range beyond the length.
+    ///   body with trailer fields or a fault, and for a range beyond the length.
     public func part(_ range: Range<Int64>) -> RequestBody? {
         guard range.lowerBound >= 0, let length, range.upperBound <= length else { return nil }
         switch source {
@@ -283,7 +284,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Checks the files of the body, so that a missing file is an error before anything is sent.
+    /// Checks the files of the body: a missing file must be an error before anything is sent.
     func checkFiles() throws {
         switch source {
         case .file(let file): _ = try file.extent()
@@ -294,7 +295,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Opens the body for one send.
-    /// - Returns: A reader of its chunks, for one task.
+    /// - Returns: A reader of the chunks, for one task.
     /// - Throws: ``ClientError/Code/bodyNotReplayable`` if the body was already sent and cannot be
     ///   sent again, or ``ClientError/Code/upload`` if a file cannot be read.
     public func open() throws -> RequestBodyReader {
@@ -312,7 +313,7 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: DescriptionReflectable {
-    /// The kind and size of the body, never its bytes.
+    /// The kind and size of the body, without the content.
     public var description: String {
         switch source {
         case .empty: "no content"

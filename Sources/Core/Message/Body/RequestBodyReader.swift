@@ -5,7 +5,8 @@ public import TurnpikeSupport
 
 /// The chunks of a request body that was opened for one send.
 ///
-/// The reader belongs to one task. If the reader is released, it releases its file or sequence.
+/// The reader belongs to one task. The release of the reader also releases the file or the
+/// sequence.
 public final class RequestBodyReader {
     private enum Source {
         case data(Data)
@@ -17,10 +18,9 @@ public final class RequestBodyReader {
     private var source: Source
     private var remaining: Int64?
     private var stopsAtLimit = false
-    // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
-    /// The trailer fields (``RequestBody/followed(by:_:)``); they are available once
+    /// The trailer fields (``RequestBody/followed(by:_:)``), which are available after
     /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
@@ -82,7 +82,7 @@ public final class RequestBodyReader {
         }
     }
 
-    /// Returns the next chunk for a transport; if the sequence throws an error, this method throws
+    /// Returns the next chunk for a transport, and converts an error of the sequence into
     /// ``ClientError/Code/upload``.
     public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         do {
@@ -142,7 +142,7 @@ public final class RequestBodyReader {
     }
 }
 
-/// Reads several bodies in a row, and opens each body when the previous body has ended.
+/// Reads several bodies in order, and opens each body when the previous body has ended.
 private struct PartIterator: AsyncIteratorProtocol {
     var rest: ArraySlice<RequestBody>
     var reader: RequestBodyReader?

@@ -4,13 +4,13 @@ import Synchronization
 import TurnpikeSupport
 
 extension ResponseBody {
-    /// Ends the body as ``ClientError/Code/idleTimeout`` if the body stalls or arrives too slowly.
+    /// Ends the body with ``ClientError/Code/idleTimeout`` if the body stalls or is too slow.
     ///
-    /// Time counts only while the body's reader waits. If several limits are set, the strictest
-    /// limit ends the body first.
+    /// The time counts only while the reader of the body waits. If several limits are set, the
+    /// limit that ends first ends the body.
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
-    ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
+    ///   - minBytes: The minimum number of bytes in a window; 0 allows any rate.
     ///   - window: The waiting time over which the rate is measured.
     ///   - timeSource: The clock for the measurement.
     public func limitIdleTime(
@@ -86,12 +86,12 @@ private final class IdleWatch: Sendable {
                 state.waited = .zero
                 state.bytes = 0
             }
-            // The last wait may have lasted beyond the end of the window.
+            // The last wait may be longer than the rest of the window.
             let wanted = Double(minBytes) * (state.waited.inSeconds / window.inSeconds)
             return (state.timer, Double(state.bytes) < wanted)
         }
         timer?.cancel()
-        // A slow body is not ended if all of its content has arrived by now.
+        // A slow body does not end early if all content has arrived by now.
         guard isTooSlow, canceller.isUnderWay else { return }
         throw ClientError(
             .idleTimeout,

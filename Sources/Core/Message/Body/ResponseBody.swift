@@ -2,19 +2,19 @@
 
 public import TurnpikeSupport
 
-/// The content of a response, which one reader pulls chunk by chunk.
+/// The content of a response, which one reader reads chunk by chunk.
 ///
 /// ```swift
 /// for try await chunk in response.body { file.write(chunk) }
 /// ```
 ///
-/// Before a chunk is pulled, only the bounded buffer of the transport is filled. A body is read
-/// once: a second iteration throws ``ClientError/Code/unsupported``. A body ends exactly once
-/// (``ResponseBodyEnd``). If the last reference to the body or its iterator is released, the
-/// transfer ends, and the connection is closed or returned to its pool. If the reader's task is
-/// cancelled, the transfer ends at once, and the reader gets `CancellationError`.
+/// Before the reader asks for a chunk, only the bounded buffer of the transport is filled. A body
+/// can be read once: a second iteration throws ``ClientError/Code/unsupported``. A body ends
+/// exactly once (``ResponseBodyEnd``). The release of the last reference to the body or its
+/// iterator ends the transfer, and closes the connection or returns it to the pool. If the reader's
+/// task is cancelled, the transfer ends at once, and the reader gets `CancellationError`.
 ///
-/// A gate changes a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
+/// A gate changes a body with ``transforming(_:finish:)``, or observes a body with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
 public struct ResponseBody: Sendable {
     let storage: ResponseBodyStorage
@@ -35,8 +35,8 @@ public struct ResponseBody: Sendable {
     /// Creates a body from a source, for transports and gates.
     /// - Parameters:
     ///   - source: The source of the chunks.
-    ///   - length: The number of bytes to expect, if it is known.
-    ///   - encodedLength: The size before decoding, if it is known.
+    ///   - length: The expected number of bytes, if known.
+    ///   - encodedLength: The number of bytes before decoding, if known.
     public init(
         source: any ResponseBodySource, length: Int64? = nil, encodedLength: Int64? = nil
     ) {
@@ -45,17 +45,17 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a sequence of chunks.
     ///
-    /// Each pull waits for the sequence in a separate task. A cancellation, a deadline or a release
-    /// of the body therefore ends the pull at once, even if the sequence still waits.
+    /// A separate task waits for each element of the sequence. A cancellation, a deadline or a
+    /// release of the body therefore ends the wait at once, even if the sequence still waits.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
     where Chunks.Element == Data {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
-    /// Creates a body from changed chunks of another body, with that body's trailer fields.
+    /// Creates a body from changed chunks of another body, with the trailer fields of that body.
     /// - Parameters:
-    ///   - chunks: The chunks, each of which is requested in a separate task.
-    ///   - length: The number of bytes to expect, if it is known.
+    ///   - chunks: The chunks, each of which is read in a separate task.
+    ///   - length: The expected number of bytes, if known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64?, trailersOf body: ResponseBody
@@ -63,40 +63,40 @@ public struct ResponseBody: Sendable {
         self.init(source: SequenceSource(chunks, trailersOf: body), length: length)
     }
 
-    /// The number of bytes of the body, or nil if it is not known.
+    /// The number of bytes of the body, or nil if unknown.
     public var length: Int64? { storage.length }
 
-    /// The size before decoding, if the transport knows it.
+    /// The number of bytes before decoding, or nil if unknown.
     public var encodedLength: Int64? { storage.encodedLength }
 
-    /// The bytes of coded content from which the chunks so far were decoded.
+    /// The number of encoded bytes from which the chunks so far were decoded.
     ///
     /// The number may include bytes that are not decoded yet. The number is nil if the content is
-    /// not coded, or if the transport does not count the bytes (URLSession).
+    /// not encoded, or if the transport does not count the bytes (URLSession).
     public var encodedBytes: Int64? { storage.encodedBytes }
 
     /// How much of the content has arrived, read or unread.
     public var arrival: ResponseBodyArrival { storage.arrival }
 
-    /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
+    /// The trailer fields (RFC 9110 §6.5), which are available after the content has been read.
     ///
     /// Content that broke off has no trailer fields. The fields are never merged into the header
     /// section. Fields that frame, route, authenticate, control or describe the message (§6.5.1),
     /// such as `Content-Length` and `Set-Cookie`, are left out, because they are valid only before
-    /// the content. If the transport lacks ``TransportCapabilities/trailers``, there are no fields.
-    /// If the request does not say `TE: trailers`, a server may leave the fields out.
+    /// the content. If the transport does not have ``TransportCapabilities/trailers``, there are no
+    /// fields. If the request does not contain `TE: trailers`, a server may leave out the fields.
     public var trailers: HTTPHeaders { storage.trailers }
 
     /// Whether the body has no content.
     public var isEmpty: Bool { storage.length == 0 }
 
-    /// Ends the transfer, unless the body has ended; a waiting reader gets the error of the reason.
+    /// Ends the transfer if the body has not ended; a waiting reader gets the error of the reason.
     public func cancel(_ reason: CancelReason = .handle) { storage.cancel(reason) }
 
-    /// A reference that can end the body without keeping it alive, for example for a timer.
+    /// A reference that can end the body but does not retain it, for example for a timer.
     public var canceller: Canceller { Canceller(storage: storage) }
 
-    /// A reference that can end a body without keeping it alive.
+    /// A reference that can end a body but does not retain it.
     public struct Canceller: Sendable {
         private weak let storage: ResponseBodyStorage?
 
@@ -107,23 +107,23 @@ public struct ResponseBody: Sendable {
 
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
-        /// The body's trailer fields, for an end handler that must not keep the body alive.
+        /// The trailer fields of the body, for an end handler that must not retain the body.
         public var trailers: HTTPHeaders { storage?.trailers ?? [:] }
 
-        /// The value of ``ResponseBody/encodedBytes``, for code that must not keep the body alive.
+        /// The value of ``ResponseBody/encodedBytes``, for code that must not retain the body.
         public var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
     /// Throws an error if the value of the body is no longer needed.
     ///
-    /// The value is no longer needed if the reader's task was cancelled, the body was abandoned, or
-    /// the call's deadline has passed. A complete body can be read at any time, and no other code
-    /// then checks the deadline. A serializer that works long therefore calls this method
-    /// regularly. A body of at most 64 KiB has no deadline.
-    /// - Throws: `CancellationError`, the error that ended the body, or the deadline's error.
+    /// The value is no longer needed if the reader's task was cancelled, if the body was abandoned,
+    /// or if the deadline of the call has ended. If a body is complete, no other code checks the
+    /// deadline during the work on the content. A serializer with long work therefore calls this
+    /// method regularly. A body of at most 64 KiB has no deadline.
+    /// - Throws: `CancellationError`, the error that ended the body, or the error of the deadline.
     public func checkCancellation() throws { try storage.checkCancellation() }
 
-    /// Calls a handler each time the reader begins to wait for a chunk.
+    /// Calls a handler each time the reader starts to wait for a chunk.
     public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
 
     /// Calls a handler with each chunk before the reader; an error of the handler ends the body.
@@ -131,22 +131,22 @@ public struct ResponseBody: Sendable {
         storage.add(onChunk: handler)
     }
 
-    /// Calls a handler when the body ends, or at once if the body has ended.
+    /// Calls a handler when the body ends, or at once if the body has already ended.
     public func onEnd(_ handler: @escaping @Sendable (ResponseBodyEnd) -> Void) {
         storage.add(onEnd: handler)
     }
 
-    /// Claims the body for a gate that pulls the chunks for its own reader.
+    /// Reserves the body for a gate that reads the chunks.
     public func begin() throws { try storage.begin() }
 
-    /// Returns the next chunk of a claimed body, which is never empty, or nil at the end.
+    /// Returns the next chunk of a reserved body, which is never empty, or nil at the end.
     public func pull() async throws -> Data? { try await storage.pull() }
 
-    /// Returns a body with the chunks of this body, changed by a closure.
+    /// Returns a body whose chunks are the chunks of this body after a change by a closure.
     /// - Parameters:
     ///   - transform: Returns the bytes that replace a chunk. Empty data is skipped.
     ///   - finish: Returns bytes to add after the last chunk, or nil.
-    /// - Returns: The changed body, which takes over this body.
+    /// - Returns: The changed body, which replaces this body.
     public func transforming(
         _ transform: @escaping @Sendable (Data) throws -> Data,
         finish: @escaping @Sendable () throws -> Data? = { nil }
@@ -162,20 +162,20 @@ public struct ResponseBody: Sendable {
             length: rest.length.map { $0 + Int64(prefix.count) }, encodedLength: rest.encodedLength)
     }
 
-    /// Reads all of the body into memory.
+    /// Reads the whole body into memory.
     ///
-    /// Memory is used only for bytes that have arrived. If the announced length is above the limit,
-    /// the content is refused before anything is read.
-    /// - Parameter maxBytes: The limit. There is no form without a limit.
+    /// Memory is used only for bytes that have arrived. If the declared length is above the limit,
+    /// the method throws an error before reading.
+    /// - Parameter maxBytes: The limit, which is required.
     /// - Returns: The bytes.
-    /// - Throws: ``ClientError/Code/tooLarge`` above the limit. The transfer is then ended.
+    /// - Throws: ``ClientError/Code/tooLarge`` above the limit, after ending the transfer.
     public func collect(upTo maxBytes: Int) async throws -> Data {
         try await storage.collect(upTo: maxBytes)
     }
 
-    /// Reads the first bytes and puts them back, so that they are read again.
-    /// - Parameter maxBytes: How many bytes are wanted. The method may return more bytes, or fewer
-    ///   bytes if the body is shorter.
+    /// Returns the first bytes, which a reader of the body still gets.
+    /// - Parameter maxBytes: The requested number of bytes. The method may return more bytes, or
+    ///   fewer bytes if the body is shorter.
     /// - Returns: The bytes.
     /// - Throws: The error that ended the body.
     public mutating func peek(upTo maxBytes: Int) async throws -> Data {
@@ -186,7 +186,7 @@ public struct ResponseBody: Sendable {
         return prefix
     }
 
-    /// Reads the content ahead of its reader: at most `maxBytes`, plus one chunk.
+    /// Reads the content in advance, at most `maxBytes` and one chunk.
     /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
@@ -208,7 +208,7 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The reader of a body; its release ends the transfer, even if the response still exists.
+    /// The reader of a body, whose release ends the transfer, even if the response still exists.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 
@@ -227,7 +227,7 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// The iterator releases this object. The class is not Sendable, so only one task uses it.
+// The iterator releases this object. One task uses the object, because the class is not Sendable.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false

@@ -2,13 +2,14 @@
 
 import TurnpikeSupport
 
-// Most bodies are small and arrive with their heads. The reader therefore takes chunks from memory
-// and from a `ReadySource` without a suspension, which would cost four async frames.
+// Most bodies are small and arrive together with the head. The reader therefore gets chunks from
+// memory and from a `ReadySource` without a suspension, which would cost four async frames.
 enum ResponseBodyContent {
-    /// The bytes of this case are in ``ResponseBodyStorage``.
+    /// The bytes are in ``ResponseBodyStorage``.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case ready(any ReadySource)
-    // Indirect, because each read of an enum with a value of any size would copy the enum.
+    // The case is indirect, because each read of an enum with a value of any size would copy the
+    // enum.
     indirect case source(any ResponseBodySource)
 
     var arrival: ResponseBodyArrival {
@@ -19,7 +20,7 @@ enum ResponseBodyContent {
         }
     }
 
-    /// Whether no pull can fail: all bytes have arrived, and no code changes or checks them.
+    /// Whether no read can fail: all bytes have arrived, and no code changes or checks the bytes.
     var isSettled: Bool {
         if case .source = self { return false }
         return arrival == .complete
@@ -41,7 +42,6 @@ enum ResponseBodyContent {
         }
     }
 
-    /// The body from which a ``WrappingSource`` takes its chunks.
     var wrapped: ResponseBody? {
         if case .source(let source) = self { return (source as? any WrappingSource)?.body }
         return nil
@@ -100,7 +100,7 @@ extension ResponseBodyStorage {
     }
 }
 
-/// A list whose first element is stored inline, for lists that rarely have a second element.
+/// A list whose first element is stored inline, because a second element is rare.
 struct Few<Element> {
     private var first: Element?
     private var others: [Element] = []

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the content of a response ended; each body ends exactly once.
+/// The end of a response body; each body ends exactly once.
 public struct ResponseBodyEnd: Sendable {
-    /// The ways a body ends.
+    /// The reasons for the end of a body.
     public enum Reason: Sendable {
         /// All of the content was read.
         case finished
-        /// The content broke off, or a gate refused it.
+        /// The content broke off, or a gate refused the content.
         case failed(any Error)
-        /// The reader's task, its handle or its client was cancelled
+        /// The reader's task, the handle or the client was cancelled
         /// (``ClientError/isCancellation(_:)``).
         case cancelled
         /// The reader released the body.
@@ -19,11 +19,11 @@ public struct ResponseBodyEnd: Sendable {
         }
     }
 
-    /// The way in which the body ended.
+    /// The reason for the end of the body.
     public let reason: Reason
     /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The number of content bytes that were transferred, before decoding; nil if unknown.
+    /// The number of content bytes before decoding, or nil if unknown.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.
@@ -51,19 +51,18 @@ extension CancelReason {
 ///
 /// A time limit ends only a body that is under way. A body that wraps another body has the value of
 /// the other body.
-/// under way.
 public enum ResponseBodyArrival: Sendable, Hashable {
-    /// More of the content, or its end, has not arrived yet.
+    /// More content, or the end of the content, is still to arrive.
     case underWay
-    /// All of the content has arrived and is in memory or in a file.
+    /// All content has arrived, and is in memory or in a file.
     case complete
-    /// The content broke off; the reader gets the bytes that arrived, and then the error.
+    /// The content broke off; the reader gets the bytes that arrived, and after them the error.
     case broken
 }
 
 /// The deadline for work on a body, which also applies after the body has arrived.
 struct ResponseBodyExpiry: Sendable {
-    /// The largest length, in bytes, of a body that needs no deadline.
+    /// The largest length of a body without a deadline, in bytes.
     static let smallest: Int64 = 65_536
 
     let deadline: MonotonicInstant
@@ -83,11 +82,10 @@ struct ExchangeDetails {
 }
 
 extension Response {
-    /// Returns an error of the body's reader with more details.
+    /// Adds details to an error of the reader of the body.
     ///
-    /// The details are the head of this response, the request as it was sent, and the outcomes of
-    /// the attempts. A serializer of a stream calls this method for errors that occur after the
-    /// call has returned.
+    /// The details are the head of this response, the request as sent, and the outcomes of the
+    /// attempts. A serializer of a stream calls this method for errors after the call has returned.
     public func completing(_ error: any Error) -> any Error {
         guard let history, let error = error as? ClientError else { return error }
         return history.completed(error.completed(response: head) as any Error)

@@ -6,46 +6,46 @@ public import TurnpikeSupport
 /// The source of the chunks of a ``ResponseBody``.
 ///
 /// Transports and gates implement this protocol. ``Exchange`` is a complete implementation for
-/// transports. Any other source must check whether the call was cancelled, so its ``next()`` begins
-/// with ``Context/checkCancellation()``.
+/// transports. The ``next()`` of any other source begins with ``Context/checkCancellation()``,
+/// because the source must check for a cancellation of the call.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
-    /// One reader at a time calls this method. It must return soon after ``cancel(_:)``, and throw
-    /// `CancellationError` soon after its task was cancelled.
+    /// Only one reader at a time calls this method. The method must return soon after
+    /// ``cancel(_:)``, and throw `CancellationError` soon after a cancellation of its task.
     func next() async throws -> Data?
 
-    /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
+    /// Ends the transfer; runs at most once, on any thread, and perhaps during ``next()``.
     func cancel(_ reason: CancelReason)
 
     /// How much of the content has arrived, read or unread.
     ///
-    /// The default is ``ResponseBodyArrival/underWay``, so that a time limit can end the body. A
+    /// The default is ``ResponseBodyArrival/underWay``, with which a time limit can end the body. A
     /// source that wraps a body returns ``ResponseBody/arrival`` of that body.
     var arrival: ResponseBodyArrival { get }
 
     /// The trailer fields after the end, or those of a wrapped body; none by default.
     var trailers: HTTPHeaders { get }
 
-    /// The number of coded bytes from which the chunks so far were decoded, or a larger number.
+    /// The number of encoded bytes from which the chunks so far were decoded, or a larger number.
     ///
-    /// The default is nil, for content that is not coded or not counted. A source that wraps a body
-    /// returns ``ResponseBody/encodedBytes`` of that body.
+    /// The default is nil, for content that is not encoded or not counted. A source that wraps a
+    /// body returns ``ResponseBody/encodedBytes`` of that body.
     var encodedBytes: Int64? { get }
 }
 
 extension ResponseBodySource {
-    /// `underWay`, because more may arrive.
+    /// `underWay` by default, because more content may arrive.
     public var arrival: ResponseBodyArrival { .underWay }
 
-    /// Nil, because the bytes are not counted.
+    /// Nil by default, because the bytes are not counted.
     public var encodedBytes: Int64? { nil }
 
-    /// None.
+    /// No trailer fields, by default.
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// Pulls each chunk of a sequence in a separate task, which is cancelled when the body ends.
+/// Reads each chunk of a sequence in a separate task, which the end of the body cancels.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?
@@ -54,7 +54,7 @@ final class SequenceSource: ResponseBodySource {
         var reason: CancelReason?
     }
 
-    // SAFETY: the iterator is inside the lock, or moved to the one pull that is under way.
+    // SAFETY: the iterator is inside the lock, or moved to the one read that is running.
     private struct Locked: @unchecked Sendable { var state: State }
     private struct Moved: @unchecked Sendable { var iterator: any AsyncIteratorProtocol }
 

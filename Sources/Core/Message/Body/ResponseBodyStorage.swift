@@ -12,12 +12,10 @@ final class ResponseBodyStorage: Sendable {
 
     private struct State {
         var phase: Phase
-        // The reason for the early end of the body, for a waiting pull.
         var error: (any Error)?
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call that receives byte counts and the end, and the number of the exchange.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?
@@ -27,7 +25,7 @@ final class ResponseBodyStorage: Sendable {
         var endHandlers = Few<EndHandler>()
     }
 
-    // A closure that is stored directly in a generic type would be wrapped once more.
+    // The struct avoids a second wrapper around the closure in a generic type.
     private struct PullHandler { let call: @Sendable () -> Void }
     private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
     private struct EndHandler { let call: @Sendable (ResponseBodyEnd) -> Void }
@@ -37,7 +35,6 @@ final class ResponseBodyStorage: Sendable {
     let content: ResponseBodyContent
     private let state: Mutex<State>
 
-    /// Creates a body in memory; a body without bytes has already ended.
     init(
         data: Data, trailers: HTTPHeaders = [:], encodedLength: Int64? = nil,
         encodedBytes: Int64? = nil
@@ -67,7 +64,8 @@ final class ResponseBodyStorage: Sendable {
                 state.phase = .reading
                 return false
             case .reading: return true
-            // The body ended before a read: it is empty, or abandoned (the first pull then throws).
+            // The body ended before a read, because it is empty or was abandoned. After an
+            // abandonment, the first read throws.
             case .ended:
                 return state.bytes > 0 || (state.end?.isFinished == true && length != 0)
             }
@@ -87,7 +85,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    /// Begins each pull: throws in a cancelled task, and completes the pull if it needs no wait.
+    /// Starts a read: throws in a cancelled task, and returns a chunk that needs no wait.
     func takeReady() throws -> ReadyChunk {
         if Task.isCancelled { cancel(.task) }
         let (hasEnded, handlers) = state.withLock { state in
@@ -141,7 +139,7 @@ final class ResponseBodyStorage: Sendable {
 
     func finish() throws { if !end(.finished) { try throwEnd() } }
 
-    /// Returns a storage for the rest of the body after a peek; the watchers stay with this one.
+    /// Returns a storage for the rest of the body after a peek; the handlers stay in this storage.
     func continued() -> ResponseBodyStorage {
         let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
         return ResponseBodyStorage(
@@ -178,14 +176,14 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    // The reported error is the recorded error with the details of its exchange.
+    // The error for the caller is the recorded error with the details of the exchange.
     func fail(_ error: any Error) throws {
         cancel(.failed(error))
         try throwEnd()
         throw error
     }
 
-    // The first reason to end the body decides the reader's error.
+    // Only the first reason for the end defines the error of the reader.
     private func end(throwing error: any Error) throws {
         end(ResponseBodyEnd.Reason(error), error: error)
         try throwEnd()
@@ -207,7 +205,7 @@ final class ResponseBodyStorage: Sendable {
         if hasEnded { content.cancel(reason) }
     }
 
-    /// Ends a body without content at once, because it may never be read.
+    /// Ends a body without content at once, because no code may ever read the body.
     func endIfNothingComes() { if length == 0, arrival == .complete { end(.finished) } }
 
     @discardableResult
@@ -240,7 +238,7 @@ final class ResponseBodyStorage: Sendable {
         return true
     }
 
-    /// Sets a deadline for work on the content; only the first deadline, the innermost, counts.
+    /// Sets a deadline for work on the content; only the first deadline (the innermost) counts.
     func expire(_ expiry: ResponseBodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
@@ -254,7 +252,6 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Reports the bytes and the end to a call, and adds the exchange's details to errors.
     func attach(to listener: any ResponseBodyListener, _ details: ExchangeDetails, exchange: Int) {
         let hasEnded = state.withLock { state in
             state.details = details

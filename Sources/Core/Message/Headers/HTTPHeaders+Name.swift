@@ -3,9 +3,9 @@
 import TurnpikeSupport
 
 extension HTTPHeaders {
-    /// A field name, which is compared without regard to case and sent as it was written.
+    /// A field name, which is compared without regard to case and sent with its original spelling.
     public struct Name: RawRepresentable, Sendable {
-        /// The name as it was written.
+        /// The name with its original spelling.
         public let rawValue: String
 
         /// Creates a name.
@@ -35,7 +35,7 @@ extension HTTPHeaders.Name: ExpressibleByStringLiteral, CustomStringConvertible 
     /// Creates a name from a literal.
     public init(stringLiteral value: String) { self.init(value) }
 
-    /// The name, with control characters escaped so that it cannot forge a log line.
+    /// The name with escaped control characters, which could otherwise forge a log line.
     public var description: String { Grammar.escaped(rawValue) }
 }
 

@@ -4,8 +4,8 @@ public import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
 ///
-/// The fields are ordered. Names are case-insensitive but keep their spelling. A name may have
-/// several values.
+/// The fields are ordered. Names are compared without regard to case, and have their original
+/// spelling. A name may have several values.
 ///
 /// ```swift
 /// var headers: HTTPHeaders = ["Accept": "application/json"]
@@ -13,14 +13,14 @@ public import TurnpikeSupport
 /// headers.append("X-Trace", "a")
 /// ```
 ///
-/// A name that is not a token is never stored. A value with CR, LF, NUL or another control
-/// character is never stored either. The first rejected field becomes the ``defect``. If a request
-/// has a defect, it fails with ``ClientError/Code/invalidRequest`` before anything is sent.
-/// Printing redacts secrets (``Redaction/standard``).
+/// The section never contains a name that is not a token. The section never contains a value with
+/// CR, LF, NUL or another control character. The first rejected field becomes the ``defect``. If a
+/// request has a defect, the request fails with ``ClientError/Code/invalidRequest`` before anything
+/// is sent. Printed text contains no secrets (``Redaction/standard``).
 public struct HTTPHeaders: Sendable {
     /// One field line.
     public struct Field: Hashable, Sendable {
-        /// The field name as it was written.
+        /// The field name with its original spelling.
         public let name: Name
         /// The field value without surrounding whitespace.
         public let value: String
@@ -33,10 +33,10 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// The fault of the first rejected field, or nil; the text names the field but not its value.
+    /// The fault of the first rejected field, without the value of the field, or nil.
     public private(set) var defect: String?
 
-    /// Whether a peer sent a value that must not be sent on.
+    /// Whether a peer sent a value that must not be sent to another peer.
     private(set) var hasUnsendableValue = false
 
     /// Creates an empty section.
@@ -51,10 +51,10 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of a field, or nil if there is no such field.
     ///
-    /// If a name has several lines, they are joined with a comma (RFC 9110 §5.3); the lines of
-    /// `Cookie` are joined with a semicolon (RFC 9113 §8.2.3). For `Set-Cookie`, use
-    /// ``values(of:)`` instead. If a value is set, it replaces all lines of the name, at the
-    /// position of the first line. If nil is set, all lines of the name are removed.
+    /// Several lines with the same name are joined with a comma (RFC 9110 §5.3), or with a
+    /// semicolon for `Cookie` (RFC 9113 §8.2.3). For `Set-Cookie`, use ``values(of:)`` instead. A
+    /// new value replaces all lines with the name, at the position of the first line. The value nil
+    /// removes all lines with the name.
     public subscript(name: Name) -> String? {
         get {
             guard let first = fields.firstIndex(where: { $0.name == name }) else { return nil }
@@ -72,7 +72,6 @@ public struct HTTPHeaders: Sendable {
                 return
             }
             fields[first] = field
-            // Most names have one line; further lines are removed in one pass.
             guard fields[(first + 1)...].contains(where: { $0.name == name }) else { return }
             let rest = fields[(first + 1)...].filter { $0.name != name }
             fields.replaceSubrange((first + 1)..., with: rest)
@@ -92,16 +91,16 @@ public struct HTTPHeaders: Sendable {
     /// Whether the section has a field with this name.
     public func contains(_ name: Name) -> Bool { fields.contains { $0.name == name } }
 
-    /// Appends a field line; if the line is invalid, it becomes the ``defect``.
+    /// Appends a field line; an invalid line becomes the ``defect``.
     public mutating func append(_ name: Name, _ value: String) {
         if let field = checked(name, value) { fields.append(field) }
     }
 
     /// Appends a field line that a peer sent.
     ///
-    /// If the name is not a token, or the value has CR, LF or NUL, the line becomes a ``defect``.
-    /// Other control characters are kept, as RFC 9110 §5.5 allows. A request with such a character
-    /// is rejected.
+    /// If the name is not a token, or the value contains CR, LF or NUL, the line becomes a
+    /// ``defect``. Other control characters are allowed in a received line (RFC 9110 §5.5), but not
+    /// in a request.
     public mutating func appendReceived(_ name: Name, _ value: String) {
         if Self.fault(name, value) != nil {
             let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
@@ -121,7 +120,7 @@ public struct HTTPHeaders: Sendable {
         return fields.lazy.compactMap { Self.fault($0.name, $0.value) }.first
     }
 
-    /// Sets a field unless the section already has a field with this name.
+    /// Sets a field if the section has no field with this name.
     public mutating func setIfAbsent(_ name: Name, _ value: @autoclosure () -> String) {
         if !contains(name) { append(name, value()) }
     }
@@ -170,7 +169,7 @@ extension HTTPHeaders: RandomAccessCollection {
 }
 
 extension HTTPHeaders: Hashable {
-    /// Whether both have the same fields in the same order, ignoring the case of names.
+    /// Whether both sections have the same fields in the same order, ignoring the case of names.
     public static func == (left: Self, right: Self) -> Bool {
         left.fields == right.fields && left.defect == right.defect
     }
@@ -192,7 +191,7 @@ extension HTTPHeaders.Name {
 }
 
 extension HTTPHeaders {
-    /// Returns how long `Retry-After` asks to wait, in seconds or until a date (RFC 9110 §10.2.3).
+    /// Returns the wait that `Retry-After` asks for, in seconds or until a date (RFC 9110 §10.2.3).
     ///
     /// ```swift
     /// let (job, response) = try await client.get("jobs/7").decoded(Job.self)
@@ -200,11 +199,11 @@ extension HTTPHeaders {
     /// ```
     ///
     /// If a call failed, ``ClientError/retryAfter`` has the same value.
-    /// - Parameter now: The current time, from which a date is counted. Use `Date()`, or
-    ///   ``TimeSource/date`` in a gate.
-    /// - Returns: The wait. If the date has passed, it is zero. If there are several values, the
-    ///   longest wait is returned. If no value is valid, the result is nil. A number of seconds
-    ///   counts as at most 1,000,000,000.
+    /// - Parameter now: The current time, to which a date is compared. Use `Date()` or, in a gate,
+    ///   ``TimeSource/date``.
+    /// - Returns: The wait. If the date is in the past, the wait is zero. If there are several
+    ///   values, the longest wait is returned. If no value is valid, the result is nil. More than
+    ///   1,000,000,000 seconds count as 1,000,000,000 seconds.
     public func retryAfter(at now: Date) -> Duration? {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
@@ -217,7 +216,7 @@ extension HTTPHeaders {
         }.max()
     }
 
-    // A number that exceeds 64 bits means a very long time and is not an error.
+    // A number of more than 64 bits means a very long time, and is not an error.
     private static func delay(_ text: Substring) -> Duration? {
         guard !text.isEmpty, text.utf8.allSatisfy(Grammar.isDigit) else { return nil }
         return .seconds(Swift.min(Int64(text) ?? .max, 1_000_000_000))

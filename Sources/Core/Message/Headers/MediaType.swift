@@ -2,11 +2,11 @@
 
 import TurnpikeSupport
 
-/// A media type or range (RFC 9110 §8.3.1, §12.5.1), stored in lower case except for values.
+/// A media type or range (RFC 9110 §8.3.1, §12.5.1), in lower case except for parameter values.
 public struct MediaType: Hashable, Sendable {
-    /// The type before the slash; `*` in a range.
+    /// The type before the slash, or `*` in a range.
     public let type: String
-    /// The subtype after the slash; `*` in a range.
+    /// The subtype after the slash, or `*` in a range.
     public let subtype: String
     /// The parameters in order, without `q`; names are in lower case, and values have no quotes.
     public let parameters: [Parameter]
@@ -39,8 +39,8 @@ public struct MediaType: Hashable, Sendable {
 
     /// Parses a media type or range, or returns nil if the text is neither.
     ///
-    /// A parameter without a value is skipped. A quoted string without an end extends to the end of
-    /// the text.
+    /// The parser skips a parameter without a value. If a closing quote is missing, the quoted
+    /// string extends to the end of the text.
     public init?(parsing text: String) {
         let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
         let names = Grammar.trimmed(parts[0]).split(
@@ -64,7 +64,7 @@ public struct MediaType: Hashable, Sendable {
         self.init(String(type), String(subtype), parameters: parameters, quality: quality)
     }
 
-    /// Parses the ranges of an `Accept` field, skipping invalid parts.
+    /// Parses the ranges of an `Accept` field, and skips invalid parts.
     public static func list(_ text: String) -> [MediaType] {
         Grammar.split(text[...], at: UInt8(ascii: ",")).compactMap {
             MediaType(parsing: String($0))
@@ -76,9 +76,10 @@ public struct MediaType: Hashable, Sendable {
         parameters.first { $0.name == name.lowercased() }?.value
     }
 
-    /// Whether a media type falls into this range, regardless of parameters and weights.
+    /// Whether this range contains a media type, without regard to parameters and weights.
     ///
-    /// A subtype such as `*+json` includes all types with that suffix, though no RFC defines it.
+    /// A subtype such as `*+json` includes all types with that suffix, although no RFC defines this
+    /// form.
     public func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype == "*" || subtype == other.subtype { return true }
@@ -112,7 +113,7 @@ public struct MediaType: Hashable, Sendable {
 }
 
 extension MediaType: CustomStringConvertible {
-    /// The type as written in a field, with its parameters and any weight below 1.
+    /// The text for a field, with the parameters and a weight below 1.
     public var description: String {
         var text = essence
         for parameter in parameters {
@@ -120,7 +121,7 @@ extension MediaType: CustomStringConvertible {
             let isToken = Grammar.isToken(parameter.value)
             text += isToken ? parameter.value : Grammar.quoted(parameter.value)
         }
-        // The weight is rounded first, so that a weight slightly below 1 does not become 0.
+        // The weight is rounded first, because a weight slightly below 1 must not become 0.
         let thousandths = Int((min(max(quality, 0), 1) * 1000).rounded())
         if thousandths < 1000 {
             var digits = String(thousandths + 1000).dropFirst()
@@ -132,7 +133,7 @@ extension MediaType: CustomStringConvertible {
 }
 
 extension MediaType: ExpressibleByStringLiteral {
-    /// Creates a media type from a literal; if the literal is invalid, the type matches nothing.
+    /// Creates a media type from a literal; an invalid literal becomes a type that matches nothing.
     public init(stringLiteral value: String) {
         self = MediaType(parsing: value) ?? MediaType("", "")
     }

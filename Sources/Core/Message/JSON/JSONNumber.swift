@@ -29,7 +29,7 @@ public struct JSONNumber: Hashable, Sendable {
 
     init(digits: String) { storage = .digits(digits) }
 
-    /// The value as an `Int`, or nil if it is not an integer or is out of range.
+    /// The value as an `Int`, or nil if the number is not an integer or is out of range.
     public var int: Int? {
         switch storage {
         case .integer(let value): Int(exactly: value)
@@ -38,7 +38,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The value as a `UInt64`, or nil if it is not an integer or is out of range.
+    /// The value as a `UInt64`, or nil if the number is not an integer or is out of range.
     public var uint64: UInt64? {
         switch storage {
         case .integer(let value): UInt64(exactly: value)
@@ -56,7 +56,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The value as a `Decimal` of up to 38 digits, or nil if it does not fit.
+    /// The value as a `Decimal` of up to 38 digits, or nil if the number does not fit.
     public var decimal: Decimal? {
         switch storage {
         case .integer(let value): Decimal(value)
@@ -65,7 +65,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// Whether the number was written as an integer.
+    /// Whether the JSON text of the number is an integer.
     public var isInteger: Bool {
         if case .double = storage { return false }
         return true

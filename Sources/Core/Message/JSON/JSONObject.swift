@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// The members of a JSON object, in order, with unique names.
 public struct JSONObject: Sendable {
-    /// One name and its value.
+    /// A name and the value of the name.
     public struct Member: Hashable, Sendable {
         /// The name.
         public let name: String
@@ -17,14 +17,14 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// A name as RFC 8259 §8.3 compares it; canonically equivalent names are different.
+    /// A name that is compared by bytes (RFC 8259 §8.3), without canonical equivalence.
     private struct Name: Hashable {
         let text: String
 
         static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.text, right.text) }
 
-        // Hashes the bytes. As strings, all canonically equivalent spellings of a name would have
-        // the same hash, and a peer could send a million of them.
+        // The hash uses the bytes. With string hashes, all canonically equivalent spellings of a
+        // name would have the same hash, and a peer could send a million spellings.
         func hash(into hasher: inout Hasher) {
             var text = text
             text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
@@ -40,12 +40,12 @@ public struct JSONObject: Sendable {
     /// Creates an empty object.
     public init() {}
 
-    /// Creates an object from members in order; of members with the same name, the first is kept.
+    /// Creates an object from members in order; of members with the same name, the first counts.
     public init(_ pairs: some Sequence<(String, JSONValue)>) {
         for (name, value) in pairs { _ = append(name, value) }
     }
 
-    /// The value of a member; if nil is set, the member is removed.
+    /// The value of a member; the value nil removes the member.
     public subscript(name: String) -> JSONValue? {
         get { position(of: name).map { members[$0].value } }
         set {
@@ -61,7 +61,6 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// The names in order.
     var names: [String] { members.map(\.name) }
 
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
@@ -100,18 +99,18 @@ extension JSONObject: RandomAccessCollection {
 }
 
 extension JSONObject: Hashable {
-    /// Whether both have the same members; the order is ignored (RFC 8259 §4).
+    /// Whether both objects have the same members in any order (RFC 8259 §4).
     public static func == (left: Self, right: Self) -> Bool {
         left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
     }
 
-    /// Hashes the members independently of their order.
+    /// Hashes the members independently of the order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
     }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Creates an object; if several members have one name, the first is kept.
+    /// Creates an object; of members with the same name, the first counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
 }

@@ -119,7 +119,7 @@ extension JSONParser {
         let isNegative: Bool
         let magnitude: UInt64?
 
-        /// Whether the number may exceed the range of `Double`; only a conversion can show this.
+        /// Whether the number may exceed the range of `Double`; only a conversion decides.
         var mayBeOutOfRange: Bool { !isInteger && range.count > 4 }
     }
 
@@ -129,7 +129,7 @@ extension JSONParser {
             if !number.isNegative, let value = Int64(exactly: magnitude) {
                 return JSONNumber(value)
             }
-            // -0 is a `Double`.
+            // The number -0 is a `Double`, because integers have no negative zero.
             if number.isNegative, magnitude > 0, magnitude <= Int64.min.magnitude {
                 return JSONNumber(Int64(truncatingIfNeeded: 0 &- magnitude))
             }

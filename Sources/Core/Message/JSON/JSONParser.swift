@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses JSON text in one pass, with limited recursion; redaction has its own ``JSONTokens``.
-// SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
-// against `end`.
+/// Parses JSON text in one pass, with limited recursion; for redaction, see ``JSONTokens``.
+// SAFETY: the parser exists only within one `withUnsafeBytes`; a comparison of `position` with
+// `end` precedes every read.
 @unsafe
 struct JSONParser {
     let base: UnsafePointer<UInt8>?

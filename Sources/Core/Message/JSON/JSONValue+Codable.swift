@@ -4,9 +4,9 @@ import Synchronization
 public import TurnpikeSupport
 
 extension JSONValue: Codable {
-    /// Decodes any value of a format that has the JSON types.
+    /// Decodes any value of a format with the types of JSON.
     ///
-    /// With the decoders of this library, the value is exactly the value of the JSON text,
+    /// With the decoders of this library, the result is exactly the value of the JSON text,
     /// including integers of any size. With a plain `JSONDecoder`, an integer beyond 64 bits
     /// becomes the nearest `Double`.
     public init(from decoder: any Decoder) throws {
@@ -41,7 +41,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Encodes the value; an integer beyond 64 bits is encoded as the nearest `Double`.
+    /// Encodes the value; an integer beyond 64 bits becomes the nearest `Double`.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let object):
@@ -82,23 +82,23 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// Returns entries for a decoder's `userInfo` that keep each ``JSONValue`` as in the text.
-    /// - Parameter content: The text. The text must have the names that the decoder looks for.
-    /// - Returns: The entries to add to the decoder's `userInfo`.
+    /// Returns entries for a decoder's `userInfo` with which each ``JSONValue`` equals the text.
+    /// - Parameter content: The text. The text must have the names that the decoder uses.
+    /// - Returns: The entries for the `userInfo` of the decoder.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
         JSONSource.key.map { [$0: JSONSource(content)] } ?? [:]
     }
 }
 
-/// The JSON text that a `Decoder` reads, for values that must be kept exactly.
+/// The JSON text of a `Decoder`, for values that must be exact.
 ///
 /// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`. A
-/// ``JSONValue`` therefore takes the value at its coding path from this source in the `userInfo`.
+/// ``JSONValue`` therefore gets the value at its coding path from this source in the `userInfo`.
 final class JSONSource: Sendable {
     static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
 
     private let content: Data
-    // Parsed when the first value is requested.
+    // The text is parsed when the first value is requested.
     private let root = Mutex<JSONValue??>(nil)
 
     init(_ content: Data) { self.content = content }

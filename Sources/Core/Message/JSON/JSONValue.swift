@@ -2,7 +2,7 @@
 
 public import TurnpikeSupport
 
-/// Any JSON value (RFC 8259), with its order of members and exact integers of any size.
+/// Any JSON value (RFC 8259), with members in order and exact integers of any size.
 ///
 /// ```swift
 /// let value: JSONValue = ["id": 1, "tags": ["a", "b"]]
@@ -11,7 +11,7 @@ public import TurnpikeSupport
 public enum JSONValue: Hashable, Sendable {
     /// The value `null`.
     case null
-    /// `true` or `false`
+    /// The value `true` or `false`.
     case bool(Bool)
     /// A number.
     case number(JSONNumber)
@@ -22,13 +22,13 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object(JSONObject)
 
-    /// The member with a name, or nil if the value is not an object or has no such member.
+    /// The member with this name, or nil if the value is not an object or has no such member.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let object) = self else { return nil }
         return object[name]
     }
 
-    /// The element at a position, or nil if the value is not an array or is shorter.
+    /// The element at this position, or nil if the value is not an array or is shorter.
     public subscript(position: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -36,37 +36,37 @@ public enum JSONValue: Hashable, Sendable {
         return elements[position]
     }
 
-    /// The string, or nil for another kind.
+    /// The string, or nil if the value is not a string.
     public var string: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    /// The number as an `Int`; nil if the value is not a number, or not an integer in range.
+    /// The number as an `Int`, or nil if the value is not an integer in this range.
     public var int: Int? {
         guard case .number(let value) = self else { return nil }
         return value.int
     }
 
-    /// The number as a `Double`, or nil for another kind.
+    /// The number as a `Double`, or nil if the value is not a number.
     public var double: Double? {
         guard case .number(let value) = self else { return nil }
         return value.double
     }
 
-    /// The Boolean value, or nil for another kind.
+    /// The Boolean value, or nil if the value is not Boolean.
     public var bool: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
     }
 
-    /// The elements, or nil for another kind.
+    /// The elements, or nil if the value is not an array.
     public var array: [JSONValue]? {
         guard case .array(let value) = self else { return nil }
         return value
     }
 
-    /// The members, or nil for another kind.
+    /// The members, or nil if the value is not an object.
     public var object: JSONObject? {
         guard case .object(let value) = self else { return nil }
         return value
@@ -92,7 +92,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     public init(nilLiteral: ()) { self = .null }
     /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// Creates an object; if several members have one name, the first is kept.
+    /// Creates an object; of members with the same name, the first counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements))
     }
@@ -131,10 +131,10 @@ extension JSONValue {
         }
     }
 
-    /// Parses JSON text in UTF-8 and skips a byte order mark.
+    /// Parses JSON text in UTF-8, and skips a byte order mark.
     ///
     /// Time and memory are linear in the size of the text. A number beyond the range of `Double` is
-    /// rejected. An integer beyond 64 bits is kept exactly.
+    /// rejected. An integer beyond 64 bits is exact.
     /// - Throws: ``JSONSyntaxError``.
     public init(parsing data: Data, options: JSONReadingOptions = .init()) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<JSONValue, JSONSyntaxError> in
@@ -166,14 +166,14 @@ extension JSONValue {
 
 /// Options for parsing JSON text.
 public struct JSONReadingOptions: Hashable, Sendable {
-    /// How deeply arrays and objects may be nested.
+    /// The maximum nesting of arrays and objects.
     public var maxDepth: Int
-    /// The most bytes that a number may have.
+    /// The maximum number of bytes of a number.
     public var maxNumberBytes: Int
-    /// Whether an object in which several members have the same name is rejected.
+    /// Whether an object is rejected if several members have the same name.
     ///
-    /// If false, the first member is kept, as in Foundation's `JSONDecoder`. Set it if another
-    /// program reads the same text.
+    /// If false, the first member counts, as in Foundation's `JSONDecoder`. Set this option if
+    /// another program reads the same text.
     public var refusesDuplicateNames: Bool
 
     /// Creates options; the default depth is the depth of Foundation's `JSONDecoder`.
@@ -189,9 +189,8 @@ public struct JSONReadingOptions: Hashable, Sendable {
 
 /// The fault of a text that is not JSON, and its position.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The reason, which quotes at most one byte of the text.
+    /// The reason, which contains at most one byte of the text.
     public let reason: String
-    /// The position of the fault in bytes, starting at 0.
     let offset: Int
     /// The line of the fault, starting at 1.
     public let line: Int

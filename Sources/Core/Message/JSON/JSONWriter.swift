@@ -6,8 +6,9 @@ extension JSONValue {
     /// Returns the value as JSON text in UTF-8, without a byte order mark.
     /// - Parameters:
     ///   - pretty: Whether each member and each element is on a separate line.
-    ///   - sortedNames: Whether members are sorted by name. If false, members keep their order.
-    /// - Returns: The text. Slashes are not escaped.
+    ///   - sortedNames: Whether members are sorted by name. If false, the order of the members does
+    ///     not change.
+    /// - Returns: The text, in which slashes are not escaped.
     public func data(pretty: Bool = false, sortedNames: Bool = false) -> Data {
         Data(jsonBytes(pretty: pretty, sortedNames: sortedNames))
     }

@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// Any token is a method. If a method is not a token, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-    /// The method as written in the request line.
+    /// The name of the method, with the case of the request line.
     public let rawValue: String
 
     /// Creates a method from its name.
@@ -20,17 +20,17 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     public static let get = Self("GET")
     /// Requests only the header section.
     public static let head = Self("HEAD")
-    /// Requests that the target process the content.
+    /// Asks the target to process the content.
     public static let post = Self("POST")
-    /// Replaces the target's state with the content.
+    /// Replaces the state of the target with the content.
     public static let put = Self("PUT")
-    /// Changes part of the target's state (RFC 5789).
+    /// Changes a part of the state of the target (RFC 5789).
     public static let patch = Self("PATCH")
-    /// Removes the target's association with its state.
+    /// Removes the association between the target and its state.
     public static let delete = Self("DELETE")
     /// Requests the communication options.
     public static let options = Self("OPTIONS")
-    /// Requests a loop-back of the request.
+    /// Requests that the server returns the received request.
     public static let trace = Self("TRACE")
     /// Opens a tunnel.
     public static let connect = Self("CONNECT")
@@ -45,7 +45,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
+    /// Whether two equal requests have the same effect as one request (RFC 9110 §9.2.2).
     public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
     var isValid: Bool { Grammar.isToken(rawValue) }
@@ -57,6 +57,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 }
 
 extension HTTPMethod: DescriptionReflectable {
-    /// The name of the method; it is hidden if it is not a token, because it may be a secret.
+    /// The name of the method, which is hidden if it is not a token and may therefore be a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
 }

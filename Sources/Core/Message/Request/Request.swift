@@ -4,16 +4,16 @@ public import TurnpikeSupport
 
 /// A request: method, URL, header fields, body and options.
 ///
-/// Copies of a request share one storage. A gate that changes the request copies the storage once.
+/// Copies of a request share one storage. A gate that changes the request copies this storage once.
 ///
 /// If the URL, the method or a header field is invalid, the call fails with
-/// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
-/// its value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and `Connection`.
+/// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the invalid part,
+/// without the value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and
+/// `Connection`.
 public struct Request: Sendable {
     private struct Parts: Sendable {
         var method: HTTPMethod
         var uri: TargetURI
-        // The text of the target, if a base URL was missing.
         var target: Target?
         var headers: HTTPHeaders
         var body: RequestBody
@@ -33,7 +33,7 @@ public struct Request: Sendable {
             options: options)
     }
 
-    /// Creates a request for a target; ``Target`` describes which targets are accepted.
+    /// Creates a request for a target, which may be a URL or text (``Target``).
     public init(
         _ method: HTTPMethod = .get, _ target: some TargetConvertible, relativeTo base: URL? = nil,
         headers: HTTPHeaders = [:], body: RequestBody = .empty,
@@ -55,10 +55,10 @@ public struct Request: Sendable {
             headers: headers, body: body, options: options)
     }
 
-    /// Resolves a target that was relative when there was no base URL.
+    /// Resolves a relative target against a base URL.
     ///
-    /// If the request already has a URL, the method has no effect. If the base has user
-    /// information, the base is rejected, because credentials belong to a gate.
+    /// If the request already has an absolute URL, the method has no effect. A base with user
+    /// information is rejected, because credentials belong to a gate.
     public mutating func resolve(against base: Target) {
         guard parts.uri.fault != nil, let target = parts.target else { return }
         let base = base.resolved(against: nil)
@@ -79,15 +79,15 @@ public struct Request: Sendable {
         set { parts.method = newValue }
     }
 
-    /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
+    /// The absolute URL, without dot segments in the path (RFC 3986 §5.2.4).
     ///
-    /// An escaped dot (`%2e`) is not decoded but sent unchanged.
+    /// An escaped dot (`%2e`) is sent unchanged.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }
     }
 
-    /// The parts of ``url``, parsed once, in the forms in which they are sent.
+    /// The parsed parts of ``url``, in the forms in which they are sent.
     public var targetURI: TargetURI {
         get { parts.uri }
         set {
@@ -117,40 +117,40 @@ public struct Request: Sendable {
     /// The origin of the URL, or nil if the scheme is not http or https.
     public var origin: Origin? { parts.uri.origin }
 
-    /// Whether the request asks about the whole server and is sent with `*` as its target.
+    /// Whether the request is about the whole server, with `*` as the target on the wire.
     ///
-    /// Such a request is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC
-    /// 9112 §3.2.4). ``TargetConvertible/server`` is such a URL.
+    /// An OPTIONS request for a URL without path and query is about the whole server (RFC 9110
+    /// §9.3.7, RFC 9112 §3.2.4). The URL of ``TargetConvertible/server`` has no path and no query.
     public var asksServer: Bool {
         method == .options && parts.uri.isOriginAlone
     }
 
-    /// Whether sending the request twice has the same effect as sending it once.
+    /// Whether two equal requests have the same effect as one request.
     ///
-    /// If the caller has decided this (``RetryableOption``), the decision applies. Otherwise the
+    /// If the caller has set ``RetryableOption``, that option decides. Without this option, the
     /// method or an `Idempotency-Key` decides.
     public var isRepeatable: Bool {
         options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
     }
 
-    /// Sets `Trailer` to the trailer names of the body (RFC 9110 §6.6.2), replacing any value.
+    /// Replaces `Trailer` with the trailer names of the body (RFC 9110 §6.6.2).
     mutating func announceTrailers() {
         headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
     }
 
-    /// Joins several `Cookie` lines into one, because a request may have only one (RFC 6265 §5.4).
+    /// Joins several `Cookie` lines, because a request may have only one (RFC 6265 §5.4).
     mutating func uniteCookies() {
         guard headers.count(where: { $0.name == .cookie }) > 1 else { return }
         headers[.cookie] = headers[.cookie]
     }
 
-    /// Asks for uncoded content if the request has a range and names no coding, because a range of
-    /// coded content could not be decoded.
+    /// Requests content without a coding if the request has a range and names no coding, because a
+    /// range of encoded content could not be decoded.
     mutating func askForPlainRange() {
         if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
     }
 
-    /// The reason why the request is invalid, or nil; the text contains no value of the caller.
+    /// The reason why the request is invalid, without a value of the caller, or nil.
     public var fault: String? {
         if let fault = parts.uri.fault { return fault }
         if !parts.method.isValid {
@@ -185,11 +185,11 @@ public struct Request: Sendable {
     }
 }
 
-/// A value that copies share until one of them is changed.
+/// A value that copies share until one copy changes.
 @propertyWrapper
 struct CopyOnWrite<Value: Sendable>: Sendable {
-    // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to it,
-    // so the exclusive access to that value extends to the box.
+    // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to the
+    // box; the exclusive access to that value therefore includes the box.
     private final class Box: @unchecked Sendable {
         @exclusivity(unchecked) private var kept: Value
 
@@ -215,11 +215,12 @@ struct CopyOnWrite<Value: Sendable>: Sendable {
 }
 
 extension Request {
-    /// Sets `Content-Type` from the body if the header fields do not contain it.
+    /// Sets `Content-Type` from the body if the header fields have no `Content-Type`.
     ///
-    /// If a multipart type has no boundary, or another boundary than the body, it gets the boundary
-    /// of the body, so that the parts can be separated. The client does this for each request that
-    /// it sends. Code that converts a request to another type must set the field itself.
+    /// A multipart type gets the boundary of the body if the type has no boundary or another
+    /// boundary, because the recipient must be able to separate the parts. The client calls this
+    /// method for each request before the send. Code that converts a request to another type must
+    /// set the field.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {

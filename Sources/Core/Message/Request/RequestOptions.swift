@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options of a call for gates and the transport: values with typed keys.
+/// The options of a call for gates and the transport, as values with typed keys.
 ///
 /// ```swift
 /// try await client.get("slow").deadline(.seconds(90)).data()
@@ -40,7 +40,7 @@ public struct RequestOptions: Sendable {
     public var isEmpty: Bool { entries.isEmpty }
 }
 
-/// The key of a value in ``RequestOptions`` that a transport or a serializer reads.
+/// A key of ``RequestOptions`` that a transport or a serializer reads.
 ///
 /// If a gate reads the value, the key must be a ``RequestOptionKey``.
 public protocol OptionKey: SendableMetatype {
@@ -48,7 +48,7 @@ public protocol OptionKey: SendableMetatype {
     associatedtype Value: Sendable
 }
 
-/// Whether the request may (true) or must not (false) be sent twice, whatever its method is.
+/// Whether the request may (true) or must not (false) be sent twice, with any method.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool
@@ -62,13 +62,12 @@ extension RequestOptions {
     }
 }
 
-/// If true, a deadline covers only the time up to the response head, and idle limits do not apply.
 enum StreamingOption: OptionKey {
     typealias Value = Bool
 }
 
 extension RequestOptions {
-    /// Whether the response body may last indefinitely.
+    /// Whether the response body may have any duration.
     public var isStreaming: Bool {
         get { self[StreamingOption.self] ?? false }
         set { self[StreamingOption.self] = newValue }
@@ -80,11 +79,11 @@ enum OneTimeOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// Whether the content of the request works only once.
+    /// Whether the content of the request is valid only for one use.
     ///
     /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only the
-    /// request's own exchange and the limits of its sender end the request. The request is sent
-    /// again only if no part of it was sent.
+    /// end of the exchange and the limits of the sender end the request. The request is sent again
+    /// only if no byte of the request was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

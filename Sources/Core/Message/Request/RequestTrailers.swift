@@ -13,18 +13,18 @@ extension RequestBody {
 
     /// Returns the same content followed by trailer fields that a closure returns.
     ///
-    /// The closure is called for each send, after the content (RFC 9110 §6.5), so a retry may send
-    /// other values. `Trailer` announces the names. HTTP/1.1 allows trailers only with chunked
-    /// content, so no length is sent. Servers may discard the trailers.
+    /// The closure runs for each send, after the content (RFC 9110 §6.5), and a retry may send
+    /// other values. The field `Trailer` contains the names. No length is sent, because HTTP/1.1
+    /// allows trailers only with chunked content. Servers may discard the trailer fields.
     ///
-    /// If the transport lacks ``TransportCapabilities/requestTrailers``, the call fails with
-    /// ``ClientError/Code/unsupported`` before anything is sent. If RFC 9110 §6.5.1 forbids a name
-    /// in trailers, the call fails with ``ClientError/Code/invalidRequest`` before anything is
-    /// sent. If a field was not announced, or its value has a control character, the call fails
-    /// with the same code after the content, and the request is aborted.
+    /// If the transport does not have ``TransportCapabilities/requestTrailers``, the call fails
+    /// with ``ClientError/Code/unsupported`` before anything is sent. If RFC 9110 §6.5.1 forbids a
+    /// name in trailers, the call fails with ``ClientError/Code/invalidRequest`` before anything is
+    /// sent. If `Trailer` does not contain a field, or the value has a control character, the call
+    /// fails with the same code after the content, and the request is aborted.
     /// - Parameters:
-    ///   - names: The names of the possible fields; not all of them need be sent.
-    ///   - trailers: Returns the fields. If it throws an error, the call fails.
+    ///   - names: The names of the possible fields, some of which may be missing.
+    ///   - trailers: Returns the fields. If the closure throws an error, the call fails.
     /// - Returns: The body.
     public func followed(
         by names: [HTTPHeaders.Name], _ trailers: @escaping @Sendable () throws -> HTTPHeaders
@@ -32,7 +32,7 @@ extension RequestBody {
         followed(by: names, reducingInto: {}, { _, _ in }, trailers: { _ in try trailers() })
     }
 
-    /// Returns the same content followed by trailer fields made from its bytes, such as a checksum.
+    /// Returns the same content with trailer fields computed from its bytes, such as a checksum.
     ///
     /// ```swift
     /// let body = RequestBody.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {
@@ -42,7 +42,7 @@ extension RequestBody {
     ///
     /// See ``followed(by:_:)``.
     /// - Parameters:
-    ///   - names: The names of the possible fields; not all of them need be sent.
+    ///   - names: The names of the possible fields, some of which may be missing.
     ///   - initial: Creates the initial state of each send.
     ///   - update: Adds a chunk of the content to the state.
     ///   - trailers: Returns the fields at the end of the content.
@@ -125,17 +125,17 @@ extension HTTPHeaders {
 
     static func isForbiddenInTrailers(_ name: Name) -> Bool {
         switch name {
-        // Framing and the connection.
+        // Fields for framing and the connection.
         case .contentLength, .transferEncoding, .trailer, .connection, .keepAlive, .te, .upgrade,
             "Proxy-Connection", "HTTP2-Settings":
             true
-        // Routing.
+        // Fields for routing.
         case .host, "Max-Forwards": true
         // Request modifiers.
         case .cacheControl, .expect, .pragma, .range, .ifMatch, .ifNoneMatch, .ifModifiedSince,
             .ifUnmodifiedSince, .ifRange:
             true
-        // Authentication and cookies.
+        // Fields for authentication and cookies.
         case .authorization, .proxyAuthorization, .wwwAuthenticate, .proxyAuthenticate, .cookie,
             .setCookie, "Authentication-Info", "Proxy-Authentication-Info":
             true
@@ -143,7 +143,7 @@ extension HTTPHeaders {
         case .age, .date, .expires, .location, .retryAfter, .vary, "Warning",
             "Strict-Transport-Security", "Alt-Svc", "Clear-Site-Data":
             true
-        // Description of the content.
+        // Fields that describe the content.
         case .contentEncoding, .contentType, .contentRange, .contentLocation, .contentDisposition:
             true
         default: false

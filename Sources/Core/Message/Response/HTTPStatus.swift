@@ -2,7 +2,7 @@
 
 /// A response status code (RFC 9110 §15).
 public struct HTTPStatus: Hashable, Sendable {
-    /// The three-digit code; a code outside 100..<600 is kept.
+    /// The three-digit code, which may be outside 100..<600.
     public let code: Int
 
     /// Creates a status from its code.
@@ -19,56 +19,56 @@ public struct HTTPStatus: Hashable, Sendable {
         code == 204 || code == 205 || code == 304 || 100..<200 ~= code
     }
 
-    /// Whether a message with this status always ends after its head (RFC 9112 §6.3).
+    /// Whether a message with this status always ends after the head (RFC 9112 §6.3).
     ///
     /// The value is false for a 205, whose head may declare content.
     public var endsWithHead: Bool { hasNoContent && code != 205 }
 
-    /// 200.
+    /// The status 200.
     public static let ok = Self(200)
-    /// 201.
+    /// The status 201.
     public static let created = Self(201)
-    /// 202.
+    /// The status 202.
     public static let accepted = Self(202)
-    /// 204.
+    /// The status 204.
     public static let noContent = Self(204)
-    /// 206.
+    /// The status 206.
     public static let partialContent = Self(206)
-    /// 301.
+    /// The status 301.
     public static let movedPermanently = Self(301)
-    /// 302.
+    /// The status 302.
     public static let found = Self(302)
-    /// 303.
+    /// The status 303.
     public static let seeOther = Self(303)
-    /// 304.
+    /// The status 304.
     public static let notModified = Self(304)
-    /// 307.
+    /// The status 307.
     public static let temporaryRedirect = Self(307)
-    /// 308.
+    /// The status 308.
     public static let permanentRedirect = Self(308)
-    /// 400.
+    /// The status 400.
     public static let badRequest = Self(400)
-    /// 401.
+    /// The status 401.
     public static let unauthorized = Self(401)
-    /// 403.
+    /// The status 403.
     public static let forbidden = Self(403)
-    /// 404.
+    /// The status 404.
     public static let notFound = Self(404)
-    /// 409.
+    /// The status 409.
     public static let conflict = Self(409)
-    /// 412.
+    /// The status 412.
     public static let preconditionFailed = Self(412)
-    /// 416.
+    /// The status 416.
     public static let rangeNotSatisfiable = Self(416)
-    /// 429 (RFC 6585 §4).
+    /// The status 429 (RFC 6585 §4).
     public static let tooManyRequests = Self(429)
-    /// 500.
+    /// The status 500.
     public static let internalServerError = Self(500)
-    /// 502.
+    /// The status 502.
     public static let badGateway = Self(502)
-    /// 503.
+    /// The status 503.
     public static let serviceUnavailable = Self(503)
-    /// 504.
+    /// The status 504.
     public static let gatewayTimeout = Self(504)
 }
 
@@ -78,7 +78,7 @@ extension HTTPStatus: ExpressibleByIntegerLiteral {
 }
 
 extension HTTPStatus: CustomStringConvertible {
-    /// The code and its registered phrase, if there is one, for example `404 Not Found`.
+    /// The code and the registered phrase, if there is one, for example `404 Not Found`.
     public var description: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 
     /// The phrase of the IANA registry, or an empty string; the phrase of the server is dropped.

@@ -4,8 +4,8 @@ public import TurnpikeSupport
 
 /// A response whose head has arrived and whose body can be read.
 ///
-/// Copies of a response share the body, which can be read once. If all copies are released, the
-/// transfer ends.
+/// Copies of a response share the body, which can be read once. The transfer ends when all copies
+/// are released.
 public struct Response: Sendable {
     private struct Parts: Sendable {
         var head: ResponseHead
@@ -39,7 +39,7 @@ public struct Response: Sendable {
             head: ResponseHead(status: status, headers: headers, url: request.url), body: body)
     }
 
-    /// The status, header fields, URL and version.
+    /// The status, the header fields, the URL and the version.
     public var head: ResponseHead {
         _read { yield parts.head }
         _modify { yield &parts.head }
@@ -58,16 +58,16 @@ public struct Response: Sendable {
         set { parts.body = newValue }
     }
 
-    /// The trailer fields (``ResponseBody/trailers``), available at the end of the ``body``.
+    /// The trailer fields (``ResponseBody/trailers``), which are available at the end of ``body``.
     public var trailers: HTTPHeaders { parts.body.trailers }
 
-    /// The times of the events of the call so far; until the body has ended, more times may follow.
+    /// The times of the past events of the call; before the body ends, times may be added.
     public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
-    /// How many times this call was passed to the transport, redirects included.
+    /// The number of sends of this call, including redirects.
     public var attempts: Int { parts.history?.sends ?? 0 }
 
-    /// The followed redirects.
+    /// The redirects that the call followed.
     public var hops: [Hop] { parts.history?.hops ?? [] }
 
     /// The connection, if the server has switched to the protocol of ``RequestOptions/upgrade``.
@@ -78,10 +78,10 @@ public struct Response: Sendable {
         set { parts.upgradedConnection = newValue }
     }
 
-    /// When the transport returned the head; nil if the response comes from no transport.
+    /// The time when the transport returned the head; nil without a transport.
     var headAt: MonotonicInstant? { parts.headAt }
 
-    /// The number of the exchange in its call; nil if the response comes from no transport.
+    /// The number of the exchange in the call; nil without a transport.
     var exchange: Int? {
         get { parts.exchange }
         set { parts.exchange = newValue }
@@ -93,13 +93,12 @@ public struct Response: Sendable {
         parts.arrive(at: instant, in: history, exchange: exchange)
     }
 
-    /// The context for a serializer, if the call returned the response with its body unread.
+    /// The context for a serializer, if the call returned the response with an unread body.
     public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }
     }
 
-    /// The data of the call; nil if the response belongs to no call.
     var history: (any ResponseHistory)? {
         get { parts.history }
         set { parts.history = newValue }
@@ -142,7 +141,7 @@ public struct Hop: Sendable, Hashable {
     }
 }
 
-/// The data of a call that its responses show; a class conforms without an allocation.
+/// The data of a call for the responses; a class conforms without an allocation.
 protocol ResponseHistory: AnyObject, Sendable {
     var timeline: Timeline { get }
 
@@ -150,10 +149,8 @@ protocol ResponseHistory: AnyObject, Sendable {
 
     var hops: [Hop] { get }
 
-    /// Adds the sent request, the head and the results of the attempts to the error of a body.
     func completed(_ error: ClientError, of head: ResponseHead) -> ClientError
 
-    /// Adds the details of the call to an error of a serializer.
     func completed(_ error: any Error) -> any Error
 }
 

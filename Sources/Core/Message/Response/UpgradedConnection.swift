@@ -3,25 +3,24 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
+/// A connection that has switched to another protocol (RFC 9110 §7.8) and sends bytes both ways.
 ///
 /// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status
-/// 101 has the connection. The connection counts as a running call of its client. The connection is
-/// closed if the call is cancelled, if the client ends, or if the connection is released.
+/// 101 contains the connection. The connection counts as a running call of the client. The end of
+/// the call, the end of the client, or the release of the connection closes the connection.
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
-        // Ends the registrations that would close the connection.
         var onClose: (@Sendable () -> Void)?
         var onMessage: (@Sendable (_ bytes: Int, _ isSent: Bool) -> Void)?
     }
 
-    /// The protocol that the server has switched to.
+    /// The protocol to which the connection has switched.
     public let protocolName: String
     private let channel: any UpgradedChannel
     private let state = Mutex(State())
 
-    /// Creates a connection; only transports need it.
+    /// Creates a connection, which only a transport should do.
     public init(_ channel: any UpgradedChannel, protocolName: String) {
         self.channel = channel
         self.protocolName = protocolName
@@ -29,13 +28,13 @@ public final class UpgradedConnection: Sendable {
 
     deinit { close() }
 
-    /// An executor on the thread that waits for the connection, if the transport has one.
+    /// An executor on the thread that waits for the connection, or nil if the transport has none.
     ///
-    /// Bytes that arrive wake no other thread for a task on this executor. A task that computes for
+    /// For a task on this executor, arriving bytes wake no other thread. A task that computes for
     /// long, or blocks, delays all connections of the thread.
     public var executor: (any TaskExecutor)? { channel.executor }
 
-    /// Returns the next bytes to one task at a time; nil if the peer has ended its side.
+    /// Returns the next bytes to one task at a time, or nil if the peer has ended its direction.
     public func read(upTo maxBytes: Int) async throws -> Data? {
         try await channel.read(upTo: maxBytes)
     }
@@ -46,10 +45,10 @@ public final class UpgradedConnection: Sendable {
     /// during this wait, the bytes are sent anyway.
     public func write(_ bytes: Data) async throws { try await channel.write(bytes) }
 
-    /// Ends this side of the connection, if the transport can end a single side.
+    /// Ends the writing direction, if the transport can end a single direction.
     public func finishWriting() async throws { try await channel.finishWriting() }
 
-    /// Closes the connection at once; if it is already closed, the method has no effect.
+    /// Closes the connection at once; a second call has no effect.
     public func close() {
         let (isFirst, handler) = state.withLock { state in
             defer { (state.isClosed, state.onMessage) = (true, nil) }
@@ -64,7 +63,7 @@ public final class UpgradedConnection: Sendable {
         state.withLock { $0.onMessage }?(bytes, isSent)
     }
 
-    /// Sets handlers for messages and for the close; a connection that is closed calls at once.
+    /// Sets handlers for messages and for the close; if already closed, `onClose` runs at once.
     func follow(
         onMessage: (@Sendable (Int, Bool) -> Void)?, onClose: @escaping @Sendable () -> Void
     ) {
@@ -76,32 +75,32 @@ public final class UpgradedConnection: Sendable {
     }
 }
 
-/// The bytes of an ``UpgradedConnection``, as a transport provides them.
+/// The bytes of an ``UpgradedConnection``, which a transport implements.
 public protocol UpgradedChannel: Sendable {
-    /// Returns the next bytes; nil if the peer has ended its side.
+    /// Returns the next bytes, or nil if the peer has ended its direction.
     func read(upTo maxBytes: Int) async throws -> Data?
-    /// Writes bytes; returns when the number of unsent bytes is small enough.
+    /// Writes bytes, and returns when the number of unsent bytes is small enough.
     func write(_ bytes: Data) async throws
-    /// Ends this side of the connection.
+    /// Ends the writing direction of the connection.
     func finishWriting() async throws
-    /// Closes the connection; tasks that wait get an error or the end.
+    /// Closes the connection; waiting tasks get an error or the end.
     func close()
     /// An executor on the thread that waits for the connection; nil by default.
     var executor: (any TaskExecutor)? { get }
 }
 
 extension UpgradedChannel {
-    /// Nil: tasks run on the system's threads.
+    /// Nil by default: tasks run on the threads of the system.
     public var executor: (any TaskExecutor)? { nil }
 }
 
 private enum UpgradeOption: OptionKey { typealias Value = String }
 
 extension RequestOptions {
-    /// The protocol to switch to, such as `websocket`; nil for none.
+    /// The protocol to switch to, such as `websocket`, or nil.
     ///
-    /// The transport writes `Upgrade` and `Connection`. If the transport lacks
-    /// ``TransportCapabilities/upgrades``, the call fails as ``ClientError/Code/unsupported``.
+    /// The transport sends the fields `Upgrade` and `Connection`. If the transport does not have
+    /// ``TransportCapabilities/upgrades``, the call fails with ``ClientError/Code/unsupported``.
     public var upgrade: String? {
         get { self[UpgradeOption.self] }
         set { self[UpgradeOption.self] = newValue }

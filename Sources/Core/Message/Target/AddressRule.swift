@@ -2,26 +2,26 @@
 
 /// A rule that decides to which addresses a request may connect.
 ///
-/// A transport with ``TransportCapabilities/addressRules`` asks the rule when it opens a
-/// connection, and before a request uses a connection. If a name resolves to another address after
-/// an earlier check (DNS rebinding), the rule therefore still applies. A refused call fails as
-/// ``ClientError/Code/urlPolicy``, and nothing is sent to the refused address.
+/// A transport with ``TransportCapabilities/addressRules`` applies the rule when the transport
+/// opens a connection, and before a request uses a connection. The rule therefore also applies if a
+/// name resolves to another address after an earlier check (DNS rebinding). A refused call fails
+/// with ``ClientError/Code/urlPolicy``, and nothing is sent to the refused address.
 ///
-/// If a name has several addresses, a new connection goes to an allowed address. If a request
-/// without the rule has opened a connection to a refused address, that connection is refused and
-/// not replaced. Therefore use a separate client for calls with a rule. The rule does not apply to
-/// the connections of a proxy. A Unix socket has no address and is always refused.
+/// If a name has several addresses, a new connection uses an allowed address. If a request without
+/// the rule has opened a connection to a refused address, that connection is refused and not
+/// replaced. For this reason, use a separate client for calls with a rule. The rule does not apply
+/// to connections through a proxy. A Unix socket has no address and is always refused.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
-    /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
+    /// Whether the rule is ``publicAddresses``; two calls with that rule have equal rules.
     public let allowsPublicAlone: Bool
 
     /// Allows only public addresses (``IPAddress/isPublic``).
     public static let publicAddresses = Self(allowsPublicAlone: true, \.isPublic)
 
     /// Creates a rule.
-    /// - Parameter allows: Returns whether a connection to an address is allowed. The closure is
-    ///   called on the network's thread or the caller's thread, so it must be quick.
+    /// - Parameter allows: Returns whether a connection to an address is allowed. The closure runs
+    ///   on the thread of the network or of the caller, and must be quick.
     public init(allows: @escaping @Sendable (IPAddress) -> Bool) {
         self.init(allowsPublicAlone: false, allows)
     }
@@ -46,7 +46,7 @@ private enum AddressRuleOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// The addresses that the connection for the request may go to; nil for any.
+    /// The addresses to which the request may connect, or nil for all addresses.
     public var addressRule: AddressRule? {
         get { self[AddressRuleOption.self] }
         set { self[AddressRuleOption.self] = newValue }

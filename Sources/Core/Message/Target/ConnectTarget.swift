@@ -2,22 +2,22 @@
 
 import TurnpikeSupport
 
-/// The place to connect to, instead of the host of the request's URL.
+/// The address to connect to, in place of the host of the request's URL.
 ///
-/// Only the place of the connection differs. The URL, the origin, the `Host` field, cookies, cache
-/// keys, credentials and labels are those of the request. TLS asks for the name in the URL, and the
-/// certificate must have this name. If a transport lacks ``TransportCapabilities/connectTargets``,
-/// it refuses such a request.
+/// Only the connection uses this address. The URL, the origin, the `Host` field, cookies, cache
+/// keys, credentials and labels do not change. TLS uses the name in the URL, and the certificate
+/// must contain this name. A transport without ``TransportCapabilities/connectTargets`` refuses a
+/// request with a connect target.
 ///
 /// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
-/// The options `--connect-to` and `--unix-socket` of curl do the same.
+/// The options `--connect-to` and `--unix-socket` of curl have the same effect.
 public enum ConnectTarget: Hashable, Sendable {
-    /// A host and its port; the host is a name or an IP address, without brackets for IPv6.
+    /// A host and a port; the host is a name or an IP address, without brackets for IPv6.
     case host(String, port: Int)
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// The fault of the target, with the found value and the expected value; nil if valid.
+    /// The fault of the target, with the actual value and the expected value, or nil.
     public var fault: String? {
         switch self {
         case .host(let host, let port):
@@ -46,7 +46,7 @@ public enum ConnectTarget: Hashable, Sendable {
         }
     }
 
-    // A name with a dot at its end (RFC 1035 §2.3.4).
+    // The maximum number of bytes of a name with a final dot (RFC 1035 §2.3.4).
     private static let maxHostBytes = 254
     // `sun_path` has 104 bytes on Darwin and 108 on Linux, with a NUL at the end.
     private static let maxPathBytes = 103
@@ -63,7 +63,7 @@ public enum ConnectTarget: Hashable, Sendable {
 }
 
 extension ConnectTarget: CustomStringConvertible {
-    /// The place as text: `10.0.0.7:8080`, `[2001:db8::7]:8080` or `unix:/run/users.sock`.
+    /// The address as text: `10.0.0.7:8080`, `[2001:db8::7]:8080` or `unix:/run/users.sock`.
     public var description: String {
         switch self {
         case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
@@ -77,7 +77,7 @@ private enum ConnectTargetOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// The place to connect to for the request, if this is not the host of the URL.
+    /// The address to connect to for the request, or nil for the host of the URL.
     public var connectTarget: ConnectTarget? {
         get { self[ConnectTargetOption.self] }
         set { self[ConnectTargetOption.self] = newValue }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An IP address, parsed from any spelling that a resolver or a URL parser accepts.
+/// An IP address in any spelling that a resolver or a URL parser accepts.
 ///
-/// An IPv4 address is not equal to its mapped form in IPv6.
+/// An IPv4 address is not equal to the mapped IPv6 address.
 public struct IPAddress: Hashable, Sendable {
     /// The 32 bits of an IPv4 address, or nil for IPv6.
     let v4: UInt32?
-    // The upper and lower 64 bits of an IPv6 address; for an IPv4 address, the bits of its mapped
-    // form (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
+    // The upper and lower 64 bits of an IPv6 address or, for an IPv4 address, of the mapped IPv6
+    // address (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
     let high: UInt64
     let low: UInt64
 
@@ -39,7 +39,7 @@ public struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The address in its usual form: `192.0.2.1`, or eight groups of hexadecimal digits.
+    /// The address in the usual form: `192.0.2.1`, or eight groups of hexadecimal digits.
     public var description: String {
         if let v4 {
             return [24, 16, 8, 0].map { String(v4 >> $0 & 0xFF) }.joined(separator: ".")
@@ -56,22 +56,21 @@ extension IPAddress {
     /// The value is false for the ranges of IANA's special-purpose registries (RFC 6890 and its
     /// updates): this host, private, shared (CGNAT), link-local, loopback, documentation,
     /// benchmarking, multicast, reserved, unique local. The value is also false for an IPv6 address
-    /// that carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for
-    /// cloud metadata services at other addresses.
+    /// that contains such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and
+    /// for cloud metadata services at other addresses.
     public var isPublic: Bool {
         if let v4 { return Self.isPublic(v4) }
         if let embedded = embeddedV4 { return Self.isPublic(embedded) }
-        // Global unicast is 2000::/3; the rest is local, multicast or unassigned.
+        // Global unicast is 2000::/3; all other ranges are local, multicast or unassigned.
         guard high >> 61 == 1 else { return false }
         if Self.reservedV6.contains(where: { high >> $0.shift == $0.prefix }) { return false }
-        // ISATAP (RFC 5214 §6.1) ends in 0000:5efe or 0200:5efe and an IPv4 address.
+        // An ISATAP address (RFC 5214 §6.1) ends in 0000:5efe or 0200:5efe and an IPv4 address.
         if self.low >> 32 & 0xFDFF_FFFF == 0x5EFE {
             return Self.isPublic(UInt32(truncatingIfNeeded: self.low))
         }
         return true
     }
 
-    /// The IPv4 address that an IPv6 address carries.
     private var embeddedV4: UInt32? {
         let low = UInt32(truncatingIfNeeded: self.low)
         switch (high, self.low >> 32) {
@@ -79,7 +78,7 @@ extension IPAddress {
         case (0x0064_FF9B_0000_0000, 0): return low
         default: break
         }
-        // 6to4 (RFC 3056) has the IPv4 address after the first 16 bits.
+        // A 6to4 address (RFC 3056) has the IPv4 address after the first 16 bits.
         return high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: high >> 16) : nil
     }
 
@@ -118,7 +117,7 @@ extension IPAddress {
 extension IPAddress {
     /// Whether a parser may read a label as a number.
     ///
-    /// A host with such a label at its end is an IP address or invalid.
+    /// If the value is true for the last label of a host, the host is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
@@ -128,7 +127,7 @@ extension IPAddress {
     }
 }
 
-/// IPv4 in the forms of `inet_aton`, which resolvers and URL parsers accept.
+/// Parses IPv4 in the forms of `inet_aton`, which resolvers and URL parsers accept.
 enum IPv4Text {
     static func parse(_ text: some StringProtocol) -> UInt32? {
         let parts = text.utf8.split(
@@ -141,7 +140,7 @@ enum IPv4Text {
                 guard value <= 0xFF else { return nil }
                 bits |= value << UInt64(24 - 8 * index)
             } else {
-                // The last part fills the remaining bytes of the address.
+                // The last part contains the remaining bytes of the address.
                 guard value <= 0xFFFF_FFFF >> UInt64(8 * index) else { return nil }
                 bits |= value
             }
@@ -180,7 +179,7 @@ enum IPv4Text {
     }
 }
 
-/// IPv6 in the forms of RFC 4291 §2.2.
+/// Parses IPv6 in the forms of RFC 4291 §2.2.
 enum IPv6Text {
     static func parse(_ text: some StringProtocol) -> (high: UInt64, low: UInt64)? {
         var bytes = Array(text.utf8)[...]
@@ -234,7 +233,7 @@ enum IPv6Text {
         return value
     }
 
-    // The tail must be four decimal parts.
+    // The end of the text must be four decimal parts.
     private static func dotted(_ bytes: some Collection<UInt8>) -> UInt32? {
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }

@@ -4,7 +4,7 @@ public import TurnpikeSupport
 
 /// The origin of a URL (RFC 9110 §4.3.1): scheme, host and port.
 ///
-/// Two URLs with the same origin share connections, credentials, budgets and breakers.
+/// URLs with the same origin share connections, credentials, budgets and breakers.
 public struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     public let scheme: String
@@ -43,7 +43,7 @@ public struct Origin: Hashable, Sendable {
         return bytes.isSpelled("https") ? "https" : nil
     }
 
-    /// The port of a scheme (RFC 9110 §4.2), or nil for a scheme that is not http or https.
+    /// The default port of a scheme (RFC 9110 §4.2), or nil if the scheme is not http or https.
     static func defaultPort(_ scheme: String) -> Int? {
         switch scheme {
         case "http": 80
@@ -52,7 +52,7 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Hashes only the host and the port; origins with equal ones rarely differ in the scheme.
+    /// Hashes only the host and the port, because the scheme is rarely the only difference.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
@@ -80,7 +80,6 @@ extension Origin: CustomStringConvertible {
 }
 
 extension RandomAccessCollection<UInt8> {
-    // `word` must be in lower case; the case of the bytes is ignored.
     fileprivate func isSpelled(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
         return word.withUTF8Buffer { word in

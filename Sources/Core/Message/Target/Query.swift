@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Query items in order, as they are appended to a URL.
+/// Query items in the order in which they are appended to a URL.
 ///
 /// ```swift
 /// let page = try await client.get("search", query: ["q": "swift", "tags": ["a", "b"]]).string()
@@ -11,11 +11,11 @@ import TurnpikeSupport
 /// Names and values are percent-encoded as UTF-8, and a blank becomes `%20`. A list becomes one
 /// item for each value (`tags=a&tags=b`). Serializers encode other styles.
 public struct Query: Sendable, Hashable {
-    /// A name with its value; if there is no value, only the name is written.
+    /// A name and a value; an item without a value consists only of the name.
     public struct Item: Sendable, Hashable {
-        /// The name, not yet encoded.
+        /// The name before encoding.
         public var name: String
-        /// The value, not yet encoded, or nil.
+        /// The value before encoding, or nil.
         public var value: String?
 
         /// Creates an item.
@@ -25,7 +25,7 @@ public struct Query: Sendable, Hashable {
         }
     }
 
-    /// A value or a list of values, written as a literal.
+    /// A value or a list of values, which can be a literal.
     public struct Value: Sendable, Hashable {
         let texts: [String?]
     }

@@ -2,14 +2,15 @@
 
 public import TurnpikeSupport
 
-/// The target of a request: a URL, or text that is resolved against a client's base URL.
+/// The target of a request: a URL, or a text that is resolved against a client's base URL.
 ///
-/// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2). `users/1` is
-/// appended to the path of the base, and `/users/1` replaces that path. A reference that names
-/// another host (`//host/path`), text with control characters, and a broken percent-encoding are
-/// refused. Blanks and other characters that a URL must not have are percent-encoded; escapes stay.
+/// The text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2). `users/1` is
+/// appended to the path of the base, and `/users/1` replaces the path of the base. A reference that
+/// names another host (`//host/path`), text with control characters, and a broken percent-encoding
+/// are refused. Blanks and other characters that a URL must not contain are percent-encoded;
+/// escapes do not change.
 ///
-/// If text contains a value from outside, use a template such as `"users/{id}"` with
+/// If the text contains a value from outside, use a template such as `"users/{id}"` with
 /// ``TargetConvertible/path(_:_:)``, which encodes each value as one path segment.
 ///
 /// A parameter that is a target also accepts text and URLs (``TargetConvertible``):
@@ -36,7 +37,7 @@ public struct Target: Sendable {
     /// Returns the same target with more query items at the end.
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
 
-    /// Returns the same target with an encoded query added at the end.
+    /// Returns the same target with an encoded query at the end.
     public func appending(encodedQuery: String) -> Target {
         if encodedQuery.isEmpty { return self }
         var copy = self
@@ -44,7 +45,6 @@ public struct Target: Sendable {
         return copy
     }
 
-    /// The absolute URI, or a placeholder with the fault.
     func resolved(against base: TargetURI?) -> TargetURI {
         let uri =
             switch kind {
@@ -62,8 +62,8 @@ public struct Target: Sendable {
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             return "the URL has a control character; percent-encode it"
         }
-        // Compares bytes, because a slash and a combining mark after it are one character, and the
-        // URL parser drops some marks.
+        // The code compares bytes, because a slash and a following combining mark are one
+        // character, and the URL parser drops some marks.
         let start = text.utf8.prefix(2)
         if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
             return "a relative URL must not name another host; write the scheme"
@@ -76,7 +76,7 @@ public struct Target: Sendable {
         if let base, text.isEmpty { return base }
         let parts = URIParts(text)
         let isAbsolute = isAbsolute(text, parts)
-        // With a colon, the first segment would be read as a scheme (RFC 3986 §4.2).
+        // A first segment with a colon would be parsed as a scheme (RFC 3986 §4.2).
         let isAmbiguous = base != nil && !isAbsolute && parts.scheme != nil
         return TargetURI(
             reference: isAmbiguous ? "./" + text : text,
@@ -127,16 +127,16 @@ extension URL: TargetConvertible {
 extension TargetConvertible where Self == Target {
     /// The server of the client's base URL without a path, for `OPTIONS *` (RFC 9110 §9.3.7).
     ///
-    /// ``Request/asksServer`` describes the request that is sent.
+    /// See ``Request/asksServer`` for the request that is sent.
     public static var server: Target {
         var target = Target("")
         target.kind = .server
         return target
     }
 
-    /// Returns a path whose `{names}` are replaced by values, each encoded as one segment.
+    /// Returns a path in which values replace the `{names}`, each encoded as one segment.
     ///
-    /// The values `..`, `.` and the empty text are refused, because they cannot be a segment.
+    /// The values `..`, `.` and the empty text are refused, because they are not valid segments.
     /// - Parameters:
     ///   - template: Text with names in braces.
     ///   - values: A value for each name.
@@ -169,7 +169,7 @@ extension Target: ExpressibleByStringInterpolation {
 }
 
 extension Target {
-    /// The text as written, with its secrets; nil if the target is invalid.
+    /// The original text, including secrets, or nil if the target is invalid.
     var written: String? {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
         return switch kind {

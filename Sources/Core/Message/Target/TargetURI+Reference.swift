@@ -3,30 +3,29 @@
 import TurnpikeSupport
 
 extension TargetURI {
-    /// Reads a URI reference (RFC 3986 §4.1) in the forms that people and servers write, and
-    /// resolves it (§5.2).
+    /// Parses a URI reference (RFC 3986 §4.1) in the usual forms of people and servers, and
+    /// resolves the reference (§5.2).
     ///
-    /// If a character is not allowed in a path, query or fragment, it is percent-encoded. Escapes
-    /// stay unchanged. Foundation alone differs: if one character of a part is not allowed, it also
-    /// encodes all escapes of that part (`a b%20c` as `a%20b%2520c`).
+    /// Characters that are not allowed in a path, query or fragment are percent-encoded. Escapes
+    /// stay unchanged. Foundation differs: if one character of a part is not allowed, Foundation
+    /// also encodes all escapes of that part (`a b%20c` as `a%20b%2520c`).
     /// - Parameters:
-    ///   - reference: The reference. If it is empty, the result is nil.
+    ///   - reference: The reference. If the reference is empty, the result is nil.
     ///   - base: The URI against which a relative reference is resolved.
     public init?(reference: String, relativeTo base: TargetURI? = nil) {
         let start = URIParts(reference).path.lowerBound
         // Foundation converts letters beyond ASCII for DNS, in time that grows with the square of
-        // their number.
+        // the number of letters.
         if reference.isEmpty || start > Self.longestAuthority { return nil }
         let encoded = Self.encode(reference, from: start)
         guard let url = URL(string: base?.resolve(encoded) ?? encoded) else { return nil }
         self.init(url)
     }
 
-    // The limit of scheme and authority together. A DNS name has 253 bytes, but each of these bytes
-    // may be written as several bytes.
+    // A DNS name has at most 253 bytes, but several bytes may encode one byte of the name.
     private static let longestAuthority = 4096
 
-    // RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
+    // Resolves a reference by RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
     private func resolve(_ reference: String) -> String {
         let other = URIParts(reference)
         if other.scheme != nil { return reference }
@@ -40,17 +39,18 @@ extension TargetURI {
         if reference.utf8.first == UInt8(ascii: "/") {
             return text.part(0..<parts.path.lowerBound) + reference
         }
-        // §5.2.3
+        // RFC 3986 §5.2.3.
         if parts.path.isEmpty { return text.part(0..<parts.path.lowerBound) + "/" + reference }
         let folder = text.bytes(parts.path).lastIndex(of: UInt8(ascii: "/"))
         return text[..<(folder.map { text.utf8.index(after: $0) } ?? text.startIndex)] + reference
     }
 
-    // RFC 3986 §3.3 to §3.5. The first number sign begins the fragment, which contains no other.
+    // The characters of RFC 3986 §3.3 to §3.5. The first number sign begins the fragment, which
+    // contains no other number sign.
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // Encodes only the text after scheme and authority, because other rules apply to these two.
+    // Encodes only the text after scheme and authority, which have other rules.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])
@@ -74,14 +74,13 @@ extension TargetURI {
 
     // MARK: What cannot be read
 
-    /// The fault of text that is not a reference, and its position, without quoting the text.
     static func fault(ofUnreadable text: String) -> String {
         let fault = "the URL cannot be parsed (RFC 3986)"
         let parts = URIParts(text)
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
-        // The text after the authority is encoded before Foundation reads it. Each prefix of the
-        // other text is tried, so long text is not searched.
+        // The text after the authority is encoded before Foundation parses the text. The code tries
+        // each prefix of the text, and therefore does not search a long text.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)
         if URL(string: start) != nil { return fault }
@@ -100,11 +99,11 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without `.` and `..` segments in its path (RFC 3986 §5.2.4); nil if it has none.
+    /// The text without dot segments in the path (RFC 3986 §5.2.4), or nil without dot segments.
     ///
-    /// Foundation keeps these segments in absolute URLs, and a transport may keep or remove them.
-    /// Cookies, signatures and caches could then use another path than the sent path. An escaped
-    /// dot (`%2e`) stays, because no transport decodes it.
+    /// Foundation does not remove dot segments from absolute URLs, and a transport may remove them.
+    /// With dot segments, cookies, signatures and caches could use another path than the transport.
+    /// An escaped dot (`%2e`) stays, because no transport decodes an escaped dot.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
         let path = text.bytes(parts.path)
@@ -125,9 +124,9 @@ extension TargetURI {
     }
 }
 
-/// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes in its text.
+/// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes.
 ///
-/// No range contains a delimiter, such as the colon after the scheme. An absent part is nil or
+/// No range contains a delimiter, such as the colon after the scheme. A missing part is nil or
 /// empty. ``TargetURI`` checks the parts.
 struct URIParts: Sendable {
     private(set) var scheme: Range<Int>?
@@ -140,7 +139,7 @@ struct URIParts: Sendable {
     private(set) var query: Range<Int>?
     private(set) var fragment: Range<Int>?
 
-    /// Whether the path has a dot after a slash, so that it may have dot segments.
+    /// Whether the path has a dot after a slash, and may therefore have dot segments.
     private(set) var mayHaveDotSegments = false
 
     init(_ text: String) {
@@ -180,7 +179,8 @@ struct URIParts: Sendable {
         if place < bytes.count { fragment = (place + 1)..<bytes.count }
     }
 
-    // §3.2. The last `@` counts, and the last colon after it and outside of the brackets.
+    // Reads the authority by RFC 3986 §3.2. The delimiters are the last `@`, and the last colon
+    // after the `@` and outside the brackets.
     private mutating func readAuthority<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ range: Range<Int>
     ) where Bytes.Index == Int {
@@ -210,7 +210,6 @@ struct URIParts: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> where Index == Int {
-    // The first position from `start` on with a byte that meets the condition; otherwise the end.
     fileprivate func next(from start: Int, where isFound: (UInt8) -> Bool) -> Int {
         var place = start
         while place < endIndex, !isFound(self[place]) { place += 1 }

@@ -4,12 +4,12 @@ public import TurnpikeSupport
 
 /// The target URI of a request (RFC 9110 §7.1), parsed once.
 ///
-/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are the bytes of
-/// the original URL.
+/// The text has no dot segments in the path (RFC 3986 §5.2.4). All other bytes of the text are the
+/// bytes of the original URL.
 public struct TargetURI: Sendable {
-    /// The URI as Foundation's type; if there is no valid URI, the value is a placeholder.
+    /// The URI as Foundation's type, or a placeholder if the URI is not valid.
     public let url: URL
-    /// The origin; nil if the scheme is not http or https, or if there is no host.
+    /// The origin, or nil without a host or with a scheme other than http and https.
     public let origin: Origin?
     /// The absolute text, including any secrets.
     public let text: String
@@ -68,10 +68,10 @@ public struct TargetURI: Sendable {
         return parts.path.isEmpty ? "/" + form : form
     }
 
-    /// The path as in the text, percent-encoded; it may be empty.
+    /// The percent-encoded path of the text, which may be empty.
     public var path: String { text.part(parts.path) }
 
-    /// User and password as in the text (RFC 3986 §3.2.1), or nil.
+    /// The user and the password of the text (RFC 3986 §3.2.1), or nil.
     public var userInformation: String? {
         parts.userInformation.map { text.part($0) }
     }
@@ -93,7 +93,8 @@ public struct TargetURI: Sendable {
         return authorityFault(bytes, parts)
     }
 
-    // Text before a colon may be a host or a user: the scheme is quoted only before an authority.
+    // The scheme is quoted only before an authority, because text before a colon may also be a host
+    // or a user.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {
@@ -109,7 +110,7 @@ public struct TargetURI: Sendable {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The fault of the host or the port, or nil; the scheme may be any, such as a proxy's scheme.
+    /// The fault of the host or the port, or nil; the scheme may be any scheme.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
@@ -131,14 +132,15 @@ public struct TargetURI: Sendable {
         digits.isEmpty || digits.number.map { (1...65535).contains($0) } ?? false
     }
 
-    // IPv6, perhaps with a zone (RFC 6874).
+    // Whether the host is an IPv6 address, which may have a zone (RFC 6874).
     private static func isAddress(_ host: some RandomAccessCollection<UInt8>) -> Bool {
         host.contains(UInt8(ascii: ":"))
             && IPv6Text.parse(String(decoding: host, as: UTF8.self)) != nil
     }
 
-    // Names of DNS and of hosts files (letters, digits, hyphen, dot, underscore; at most 253, RFC
-    // 1035 §2.3.4, and a dot), and IPv4. Foundation has already converted other letters for DNS.
+    // Whether the host is an IPv4 address or a name of DNS or a hosts file (letters, digits,
+    // hyphen, dot, underscore; at most 253, RFC 1035 §2.3.4, and a dot). Foundation has already
+    // converted other letters for DNS.
     private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
         host.count <= 254 && host.allSatisfy(isInName)
             && host.contains(where: Grammar.isAlphanumeric)
@@ -151,7 +153,7 @@ public struct TargetURI: Sendable {
 }
 
 extension String {
-    /// The text between two byte positions, which must not lie inside a character.
+    /// The text between two byte positions, which must not be inside a character.
     func part(_ range: Range<Int>) -> String {
         let part = unsafe utf8.withContiguousStorageIfAvailable {
             unsafe String(decoding: UnsafeBufferPointer(rebasing: $0[range]), as: UTF8.self)
@@ -174,7 +176,7 @@ extension TargetURI {
                 + text.part((user.upperBound + 1)..<text.utf8.count))
     }
 
-    /// The URI with the scheme https; if the port is 80, it is removed.
+    /// The URI with the scheme https; the port 80 is removed.
     public var overTLS: TargetURI {
         guard let scheme = parts.scheme, let authority = parts.authority else { return self }
         let isOwn = parts.port.flatMap { Int(text.part($0)) } == 80
@@ -184,8 +186,8 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// Returns the URI with the scheme in lower case, as the target of a redirect; if the URI has
-    /// no fragment, it inherits the fragment of the other URI (RFC 9110 §10.2.2).
+    /// Returns the URI as the target of a redirect, with the scheme in lower case and, if it has no
+    /// fragment, the fragment of the other URI (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
         let inherited = parts.fragment == nil ? other.parts.fragment : nil
@@ -194,7 +196,6 @@ extension TargetURI {
                 + (inherited.map { "#" + other.text.part($0) } ?? ""))
     }
 
-    /// Adds an encoded query to the query, before the fragment.
     func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound
@@ -222,7 +223,6 @@ extension TargetURI {
             .appending(encodedQuery: query.encoded)
     }
 
-    /// The URI with a slash after its path, as the base of relative paths.
     var asDirectory: TargetURI {
         if text.bytes(parts.path).last == UInt8(ascii: "/") { return self }
         return changed(text.part(0..<parts.path.upperBound) + "/")

@@ -26,26 +26,26 @@ public struct MockResponse: Sendable {
         self.content = content
     }
 
-    /// A response with bytes.
+    /// A response with a status and bytes.
     public static func status(
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> Self {
         Self(status: status, headers: headers, content: .data(body))
     }
 
-    /// A response with the status 200 and text.
+    /// A response with the status 200 and a text.
     public static func ok(text: String = "", headers: HTTPHeaders = [:]) -> Self {
         var headers = headers
         headers.setIfAbsent(.contentType, "text/plain; charset=utf-8")
         return status(.ok, headers: headers, body: Data(text.utf8))
     }
 
-    /// A response with the status 200 and JSON.
+    /// A response with the status 200 and JSON content.
     public static func ok(json: JSONValue, headers: HTTPHeaders = [:]) -> Self {
         .status(.ok, json: json, headers: headers)
     }
 
-    /// A response with JSON.
+    /// A response with a status and JSON content.
     public static func status(
         _ status: HTTPStatus, json: JSONValue, headers: HTTPHeaders = [:]
     ) -> Self {
@@ -54,15 +54,15 @@ public struct MockResponse: Sendable {
         return .status(status, headers: headers, body: json.data())
     }
 
-    /// A response whose content arrives in chunks; each chunk arrives when it is read.
+    /// A response whose content arrives in chunks, each of which arrives when the caller reads it.
     ///
-    /// An unread chunk counts as not arrived, so an expired time limit ends an unread body.
+    /// An unread chunk has not arrived, and a time limit that ends therefore ends an unread body.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
     ///   - headers: The header fields.
-    ///   - interval: The time before each chunk, on the client's time source.
-    ///   - failure: The error after the last chunk. If it is nil, the content ends normally.
+    ///   - interval: The time before each chunk, on the time source of the client.
+    ///   - failure: The error after the last chunk. If nil, the content ends normally.
     /// - Returns: The response.
     public static func stream(
         _ chunks: [Data], status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
@@ -73,16 +73,17 @@ public struct MockResponse: Sendable {
             content: .chunks(chunks, interval: interval, failure: failure))
     }
 
-    /// No response: the transport throws an error.
+    /// An error that the transport throws instead of a response.
     public static func failure(_ error: any Error) -> Self {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
-    /// A response with the status 101, and a connection whose other end is a closure.
+    /// A response with the status 101, and a connection that a closure serves.
     /// - Parameters:
-    ///   - name: The protocol that the connection has switched to.
+    ///   - name: The protocol to which the connection switches.
     ///   - headers: The other header fields.
-    ///   - serve: Acts as the server. When it returns, its end of the connection is closed.
+    ///   - serve: Acts as the server. When the closure returns, the server's end of the connection
+    ///     is closed.
     /// - Returns: The response.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:],
@@ -94,24 +95,24 @@ public struct MockResponse: Sendable {
         return Self(status: 101, headers: headers, content: .upgrade(name, serve))
     }
 
-    /// Returns the same response with trailer fields (``ResponseBody/trailers``) after its content.
+    /// Returns the same response with trailer fields (``ResponseBody/trailers``) after the content.
     public func followed(by trailers: HTTPHeaders) -> Self {
         var copy = self
         copy.trailers = trailers
         return copy
     }
 
-    /// Returns the same response after a delay on the client's time source.
+    /// Returns the same response after a delay on the time source of the client.
     public func delayed(by delay: Duration) -> Self { delayed(by: .constant(delay)) }
 
-    /// Returns the same response after a delay that is drawn from the call's random source.
+    /// Returns the same response after a delay from the random source of the call.
     public func delayed(by latency: MockLatency) -> Self {
         var copy = self
         copy.latency = latency
         return copy
     }
 
-    /// Returns the response after its delay, for test transports other than ``MockTransport``.
+    /// Returns the response after the delay, for test transports other than ``MockTransport``.
     /// - Throws: The error of ``failure(_:)``, or the error of a cancellation.
     public func response(to request: Request, in context: Context) async throws -> Response {
         if let delay = latency?.draw(from: context.random), delay > .zero {
@@ -138,7 +139,8 @@ public struct MockResponse: Sendable {
             var response = Response(to: request, status: status, headers: headers)
             response.upgradedConnection = UpgradedConnection(near, protocolName: name)
             let peer = UpgradedConnection(far, protocolName: name)
-            // Not awaited: the task ends with the closure, whose reads end with the connection.
+            // No code awaits the task, which ends with the closure; the end of the connection ends
+            // the closure's reads.
             Task {
                 await serve(peer)
                 peer.close()
@@ -178,12 +180,12 @@ private final class MockBodySource: ResponseBodySource {
     func cancel(_ reason: CancelReason) { context.cancel(reason) }
 }
 
-/// How long a ``MockTransport`` takes to respond, drawn from the call's random source.
+/// The distribution of the response times of a ``MockTransport``.
 public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 
     /// Creates a latency distribution.
-    /// - Parameter quantile: Returns the latency below which a share (0..<1) of responses lies.
+    /// - Parameter quantile: Returns the latency that a share (0..<1) of all responses stay within.
     public init(quantile: @escaping @Sendable (Double) -> Duration) { self.quantile = quantile }
 
     /// No latency.
@@ -192,7 +194,7 @@ public struct MockLatency: Sendable {
     /// A constant latency.
     public static func constant(_ latency: Duration) -> Self { Self { _ in latency } }
 
-    /// Returns the latency below which a share (0..<1) of responses lies.
+    /// Returns the latency that a share (0..<1) of the responses does not exceed.
     public func at(share: Double) -> Duration { max(quantile(share), .zero) }
 
     func draw(from random: CallRandom) -> Duration { at(share: random.unit()) }

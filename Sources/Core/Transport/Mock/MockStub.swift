@@ -2,7 +2,7 @@
 
 public import TurnpikeSupport
 
-/// The requests to which a ``MockTransport`` responds, and its responses.
+/// The requests to which a ``MockTransport`` responds, and the responses.
 ///
 /// ```swift
 /// MockTransport([
@@ -14,12 +14,11 @@ public import TurnpikeSupport
 public struct MockStub: Sendable {
     private let matchers: [RequestMatcher]
     private let responses: [MockResponse]
-    /// How many times the stub responds; nil for any number.
     private(set) var limit: Int?
 
     /// Creates a stub.
     /// - Parameters:
-    ///   - matchers: The conditions. A request must satisfy all of them.
+    ///   - matchers: The conditions. A request must satisfy all conditions.
     ///   - responses: The responses in order; the last response is repeated.
     public init(_ matchers: [RequestMatcher], responses: [MockResponse]) {
         self.matchers = matchers
@@ -49,15 +48,15 @@ public struct MockStub: Sendable {
         MockStub([], responses: responses)
     }
 
-    /// Creates a stub for requests that no other stub matches; place it last.
+    /// Creates a stub for requests that no other stub matches, which must be the last stub.
     public static func otherwise(_ response: MockResponse) -> MockStub {
         MockStub([], responses: [response])
     }
 
-    /// Returns the same stub, limited to one response.
+    /// Returns the same stub with at most one response.
     public func once() -> MockStub { times(1) }
 
-    /// Returns the same stub, limited to a number of responses.
+    /// Returns the same stub with a maximum number of responses.
     public func times(_ count: Int) -> MockStub {
         var copy = self
         copy.limit = count
@@ -73,7 +72,7 @@ public struct MockStub: Sendable {
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// A higher score means a nearer stub: first more matches count, then fewer mismatches.
+    /// Returns a score that prefers more matches and, with equal matches, fewer mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }
@@ -89,7 +88,8 @@ public struct RequestMatcher: Sendable {
     /// Creates a condition.
     /// - Parameters:
     ///   - name: The name of the condition in reports.
-    ///   - mismatch: Returns why a request with this content does not match, or nil if it matches.
+    ///   - mismatch: Returns the reason why a request with this content does not match, or nil if
+    ///     the request matches.
     public init(
         _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
     ) {
@@ -97,7 +97,7 @@ public struct RequestMatcher: Sendable {
         check = mismatch
     }
 
-    /// Returns why a request does not match, or nil if it matches.
+    /// Returns the reason why a request does not match, or nil if the request matches.
     public func mismatch(_ request: Request, body: Data = Data()) -> String? {
         check(request, body)
     }
@@ -127,8 +127,9 @@ public struct RequestMatcher: Sendable {
 
 /// A path with placeholders, for example `/users/{id}/photos/*`.
 ///
-/// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
-/// matches the rest, which may be empty. Other text must equal the percent-encoded path of the URL.
+/// `{name}` matches one segment and captures the segment. `*` matches any one segment. `**` at the
+/// end matches the rest of the path, which may be empty. Other text must equal the percent-encoded
+/// path of the URL.
 public struct PathPattern: Hashable, Sendable {
     let text: String
     private let segments: [Substring]
@@ -162,6 +163,6 @@ extension PathPattern: ExpressibleByStringLiteral, CustomStringConvertible {
     /// Creates a pattern.
     public init(stringLiteral value: String) { self.init(value) }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     public var description: String { text }
 }

@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// A transport without a network, for tests: it records requests and returns set responses.
+/// A transport without a network, for tests, which records requests and returns prepared responses.
 ///
 /// ```swift
 /// let transport = MockTransport { request in .ok(json: ["path": .string(request.url.path())]) }
@@ -12,9 +12,10 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// Bodies are handled as in a real transport. A request body is opened and read completely, so a
-/// one-shot stream is consumed. If a body fails, the call fails with ``ClientError/Code/upload``. A
-/// cancellation ends a delay or a streamed response at once. Delays use the client's time source.
+/// The mock handles bodies as a real transport does. The mock opens and reads each request body
+/// completely, and therefore consumes a one-shot stream. If a body fails, the call fails with
+/// ``ClientError/Code/upload``. A cancellation immediately ends a delay or a streamed response.
+/// Delays use the client's time source.
 public final class MockTransport: Transport {
     private enum Answer: Sendable {
         case now(@Sendable (Request) throws -> MockResponse)
@@ -43,8 +44,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
-    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
+    ///   - recordLimit: The maximum number of requests in ``sent``; older requests are dropped.
+    ///   - answer: Returns the response. The transport throws the errors of the closure.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -58,8 +59,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
-    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
+    ///   - recordLimit: The maximum number of requests in ``sent``; older requests are dropped.
+    ///   - answer: Returns the response. The transport throws the errors of the closure.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
@@ -72,10 +73,11 @@ public final class MockTransport: Transport {
 
     /// Creates a mock with stubs.
     ///
-    /// The first stub that matches a request returns its next response. After its last response, a
-    /// stub repeats the last one. If a request matches no stub, it fails with
-    /// ``ClientError/Code/unsupported``, and the error shows the difference from the nearest stub.
-    /// To respond to such requests, end the list with ``MockStub/otherwise(_:)``.
+    /// The first stub that matches a request returns the stub's next response. After the last
+    /// response, the stub repeats that response. If a request matches no stub, the request fails
+    /// with ``ClientError/Code/unsupported``, and the error shows the difference from the most
+    /// similar stub. To respond to unmatched requests, add ``MockStub/otherwise(_:)`` as the last
+    /// stub.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ stubs: [MockStub]
@@ -89,7 +91,7 @@ public final class MockTransport: Transport {
     /// The latest recorded requests, in order.
     public var sent: [MockExchange] { state.withLock { $0.sent } }
 
-    /// How many requests were sent.
+    /// The number of sent requests.
     public var sentCount: Int { state.withLock { $0.count } }
 
     /// Returns the recorded requests with a method and a path, in order.
@@ -100,18 +102,16 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// A report for each unmatched request, with its difference from the nearest stub.
     var unmatched: [String] { state.withLock { $0.unmatched } }
 
-    /// The names of the stubs that were never used.
     var unused: [String] {
         let answered = state.withLock { $0.answered }
         return stubs.enumerated().filter { answered[$0.offset] == nil }.map(\.element.name)
     }
 
-    /// Throws if a request matched no stub, or if a stub was never used.
+    /// Throws an error if a request matched no stub, or if a stub was never used.
     ///
-    /// Call this method at the end of a test: a retry may hide a request that no stub matches.
+    /// Call this method at the end of a test, because a retry may hide an unmatched request.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
@@ -181,7 +181,7 @@ public final class MockTransport: Transport {
     private func content(
         of request: Request, _ context: Context
     ) async throws -> (Data, HTTPHeaders) {
-        // A stream may wait for any time.
+        // The stream of a request body may suspend for any time.
         try await context.child().running {
             let reader = try request.body.open()
             var content = Data()
@@ -192,7 +192,7 @@ public final class MockTransport: Transport {
 }
 
 extension MockTransport: PromptlyCancellable {
-    /// The mock ends soon, unless its responses come from an asynchronous closure, which may wait.
+    /// The mock ends soon, unless the responses come from an asynchronous closure, which may wait.
     public var promptness: Promptness {
         if case .later = answer { return .unknown }
         return .always
@@ -214,14 +214,13 @@ public struct MockExchange: Sendable {
     /// The trailer fields that were sent after the content.
     public let trailers: HTTPHeaders
 
-    /// The place to which a real transport would have connected, if not to the URL's host.
     var connectTarget: ConnectTarget? { request.options.connectTarget }
 
     /// The content as UTF-8 text, or nil if it is not valid UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 
     /// Returns the content as JSON.
-    /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
+    /// - Throws: ``ClientError/Code/serialization`` if the content is not JSON.
     public func json() throws -> JSONValue { try JSONValue(parsing: body) }
 
     /// The content as form fields, in order.

@@ -250,7 +250,7 @@ extension LintRule {
 extension LintSubject.Entry {
     fileprivate var quotas: Set<String> { facts?.sharedQuotas ?? [] }
 
-    /// The gate's longest wait for a store for one request; nil if the gate uses no store.
+    /// The longest wait of the gate for a store, for one request; nil if the gate uses no store.
     fileprivate var storeWait: Duration? {
         var sum: Duration?
         for case .sharesState(_, _, let wait) in effects {

@@ -99,7 +99,7 @@ extension LintRule {
             check: { subject in
                 if subject.capabilities.contains(.encodedSizes) { return [] }
                 return subject.entries.compactMap { entry in
-                    // The standard limits are meant for all transports.
+                    // The standard limits are suitable for all transports.
                     for case .limitsDecoding(let ratio) in entry.effects
                     where ratio < Limits.Bounds().ratio {
                         return LintDraft(

@@ -134,7 +134,7 @@ extension LintRule {
         _ late: LintSubject.Entry, for stamp: LintSubject.Entry
     ) -> Bool {
         guard let valid = stamp.effects.lazy.compactMap(\.stamp).first ?? nil else {
-            // A signature that is valid once may wait for a turn, but must not be sent again.
+            // A signature that is valid once may wait for a permit, but must not be sent again.
             return !late.kinds.isDisjoint(with: [.retry, .hedge])
         }
         return longestWait(late).map { $0 > valid } ?? true
@@ -157,7 +157,7 @@ extension LintRule {
         return sum
     }
 
-    // A secret that two gates set. One of the two gates sends the secret to every origin.
+    // Finds a secret that two gates set, if one of the two gates sends the secret to every origin.
     private static func clash(
         _ first: LintSubject.Entry, _ second: LintSubject.Entry
     ) -> HTTPHeaders.Name? {
@@ -193,7 +193,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// How long a time stamp is valid; the inner nil means any time, the outer nil means no stamp.
+    /// The validity of a time stamp; an inner nil means any time, an outer nil means no stamp.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

@@ -195,7 +195,7 @@ extension LintRule {
             }),
     ]
 
-    /// The most requests that a server gets in the period of a limit, as a multiple of the limit.
+    /// The maximum requests of a server in the period of a limit, as a multiple of the limit.
     private static func most(_ times: Int?, of limit: LintSubject.Entry) -> String {
         var (count, period) = (0, "")
         for case .limitsRate(let limit, let time) in limit.effects {

@@ -10,7 +10,7 @@ extension LintRule {
             harm: "A gate states where it must stand and why, but it stands elsewhere.",
             remedy: "Move the gate to the place that it states",
             source: "the gate's own facts (GateFacts.order)",
-            // Each pair has its own reason, so there is one finding for each pair.
+            // There is one finding for each pair, because each pair has its own reason.
             offender: nil,
             edges: { subject in
                 subject.entries.flatMap { entry in
@@ -69,7 +69,8 @@ extension LintSubject {
         switch order.relation {
         case .outside: return edges([entry], outside: others)
         case .inside: return edges(others, outside: [entry])
-        // One other gate is enough: a gate in the right place, or else the nearest gate.
+        // One other gate is enough: a gate in the right place or, if there is none, the nearest
+        // gate.
         case .outsideOfPresent:
             let other = others.first { $0.index > entry.index } ?? others.last
             return edges([entry], outside: other.map { [$0] } ?? [])
@@ -109,7 +110,7 @@ extension GateFacts {
 }
 
 extension GateEffect {
-    /// An effect with this key may be stated only once.
+    /// Only one effect of a gate may have this key.
     fileprivate var single: String? {
         switch self {
         case .retries: "its attempts"
