@@ -125,7 +125,7 @@ struct ReferenceTests {
         let vague = registry(PartDescription("Paints.", settings: ["size": "How large."]), read)
         #expect(
             vague.checkReference().map(\.description) == [
-                "gate paint.size: the reads of the factory do not show its type; describe it"
+                "gate paint.size: the reads of the factory do not show the type; describe the type"
             ])
         let type = SettingType.either(.integer(1...9), .choice(["all"]))
         let exact = registry(

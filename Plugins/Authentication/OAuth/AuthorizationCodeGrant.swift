@@ -28,7 +28,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     ///   - code: The code from the redirect. Compare the `state` of the redirect first.
     ///   - redirectURI: The redirect URI, exactly as in the authorization request.
     ///   - verifier: The verifier whose challenge was in the authorization request.
-    ///   - parameters: Additional fields of both forms.
+    ///   - parameters: Additional fields of the token request, and of each refresh request.
     public init(
         _ endpoint: TokenEndpoint, code: String, redirectURI: String, verifier: String,
         parameters: [String: String] = [:]

@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
 /// libcurl gets the content of the files, not their names. libcurl keys TLS sessions and
-/// connections by that content, so libcurl reuses none of these for other content.
+/// connections by that content, and reuses only those with equal content.
 final class TrustFiles: Sendable {
     // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {

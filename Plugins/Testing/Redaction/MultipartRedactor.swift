@@ -49,7 +49,7 @@ struct MultipartRedactor {
         let lines = try delimiterLines()
         guard let first = lines.first else { throw .unreadable("it has no parts") }
         let isEnded = lines.last?.isLast == true
-        if !isEnded, !isCut { throw .unreadable("its last part has no end") }
+        if !isEnded, !isCut { throw .unreadable("the last part has no end") }
         var shown = other(bytes[..<first.range.lowerBound])
         for (index, line) in lines.enumerated() {
             shown += bytes[line.range]

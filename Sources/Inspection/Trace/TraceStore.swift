@@ -47,7 +47,8 @@ public final class TraceStore: CallReader {
     /// - Parameters:
     ///   - sampling: The share of the calls that are stored although they neither failed nor were
     ///     slow, 0 to 1. The call's own random share decides (``/TurnpikeCore/CallRandom/share``),
-    ///     as in the sampling of logs. So a call that is logged at 0.1 is also traced at 0.1.
+    ///     as in the sampling of logs. So if logs and traces have the same share, the same calls
+    ///     are logged and traced.
     ///   - slowerThan: A call that takes longer, including its body, is stored; nil for no such
     ///     rule.
     ///   - maxCalls: The maximum number of stored calls, at least 1.

@@ -5,9 +5,9 @@ public import TurnpikeSupport
 
 /// Sends cookies, and stores the cookies that servers set.
 ///
-/// Place this gate inside ``Redirect``, so that each hop gets the cookies of its own host. Place it
-/// inside ``HSTS`` too, so that upgraded requests get `Secure` cookies. The gate stores the cookies
-/// of each final response, even of a redirect, or of a response that an inner validator refuses.
+/// Place this gate inside ``Redirect``, so that each hop gets the cookies of its own host, and
+/// inside ``HSTS``, so that upgraded requests get `Secure` cookies. The gate stores the cookies of
+/// each final response, even of a redirect, or of a response that an inner validator refuses.
 ///
 /// ```swift
 /// let jar = CookieJar()

@@ -9,7 +9,7 @@ import TurnpikeSupport
 /// 443; another port does not change. The gate learns hosts from the field
 /// `Strict-Transport-Security`, but only of responses over TLS.
 ///
-/// Place this gate inside ``Redirect``, so that the gate sees each hop. Place it outside
+/// Place this gate inside ``Redirect``, so that the gate sees each hop. Place the gate outside
 /// ``Cookies``, credentials and a ``URLPolicy`` that allows only https. If a redirect leads from
 /// https to http at such a host, the gate changes the target to https.
 public struct HSTS: Interceptor {

@@ -103,7 +103,7 @@ struct RedirectRules: Sendable {
     }
 
     // The content of a DELETE has no defined meaning (RFC 9110 §9.3.5). After 307 and 308, a client
-    // must repeat the request unchanged. After 301 and 302, a client may change it.
+    // must repeat the request unchanged. After 301 and 302, a client may change the method.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther
