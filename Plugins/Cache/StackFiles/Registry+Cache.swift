@@ -38,10 +38,9 @@ extension Registry {
                     """,
                     "partition": """
                     The name of the service, and of the account that it uses, if any, such as \
-                    `"catalog as deploy-bot"`. Required with `shared`. A cache finds only \
-                    responses of caches with the same partition. If there is no partition, but an \
-                    inner gate or the transport adds a credential, each client finds only its own \
-                    responses.
+                    `"catalog as deploy-bot"`. Required with `shared`. Caches with the same \
+                    partition share responses. If there is no partition, but an inner gate or the \
+                    transport adds a credential, each client finds only its own responses.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
                     "maxEntryBytes": "The maximum number of bytes of one shared entry.",

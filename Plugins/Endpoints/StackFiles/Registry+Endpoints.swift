@@ -14,9 +14,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Sends the requests for one host to its endpoints, and avoids endpoints that fail. \
-                Only the connections go to the endpoints: the URL, `Host` and the certificate keep \
-                the name. Place the gate inside `retry` and `hedge`, next to the transport, which \
-                must be `curl`.
+                Only the connections go to endpoints: URL, `Host` and certificate keep the name. \
+                Place the gate inside `retry` and `hedge`, next to the transport `curl`.
                 """,
                 settings: [
                     "for": "The host, with or without a port: `users.internal:8080`.",

@@ -47,8 +47,7 @@ public final class TraceStore: CallReader {
     /// - Parameters:
     ///   - sampling: The share of the calls that are stored although they neither failed nor were
     ///     slow, 0 to 1. The call's own random share decides (``/TurnpikeCore/CallRandom/share``),
-    ///     as in the sampling of logs. So if logs and traces have the same share, the same calls
-    ///     are logged and traced.
+    ///     as in the sampling of logs. So with equal shares, the same calls are logged and traced.
     ///   - slowerThan: A call that takes longer, including its body, is stored; nil for no such
     ///     rule.
     ///   - maxCalls: The maximum number of stored calls, at least 1.

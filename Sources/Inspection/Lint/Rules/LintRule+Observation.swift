@@ -10,8 +10,7 @@ extension LintRule {
             "log-blind", .warning, "A log inside of a gate that answers by itself",
             harm: """
                 If an outer gate, such as a cache or a circuit breaker, answers or refuses a call, \
-                the log has no line for the call. In an outage, the log then shows fewer calls \
-                than were made.
+                the log has no line for the call. In an outage, the log then shows too few calls.
                 """,
             remedy: "Move the log outside of this gate, or add another log there",
             source: "documentation of Log: an outermost log has a line for each call",
