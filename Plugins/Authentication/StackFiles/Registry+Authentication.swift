@@ -215,7 +215,7 @@ extension Settings {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
-                    at: name, "has no effect without \"shared\": true; add that, or remove this")
+                    at: name, "has no effect without \"shared\": true; set both or neither")
             }
             return nil
         }

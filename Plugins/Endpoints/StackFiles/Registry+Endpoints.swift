@@ -56,8 +56,8 @@ extension Registry {
                     "subset.size": "How many endpoints the client uses.",
                     "subset.clientIndex": .init(
                         """
-                        The number of this client among all clients, from 0 on. It may be a string \
-                        with the number, such as `{"env": "POD_INDEX"}`.
+                        The number of this client among all clients, from 0 on. A string with the \
+                        number is valid too, such as `{"env": "POD_INDEX"}`.
                         """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
                     "health": "The rules for when an endpoint is ejected, and for how long.",
                     "health.consecutiveFailures": """

@@ -125,7 +125,7 @@ extension Registry {
                 """
                 Logs each request that passes through the gate, and each retry, redirect and \
                 message of a gate inside. Secrets are hidden. If the gate is outermost, the gate \
-                logs calls. Inside `retry`, it logs attempts.
+                logs calls. Inside `retry`, the gate logs attempts.
                 """,
                 settings: [
                     "to": .init("Where the lines go: a file, or `\"stderr\"`.", default: "stderr"),
@@ -146,8 +146,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Measures each request that passes through the gate, with the names of \
-                OpenTelemetry. Inside `retry`, it measures attempts. If the gate is outermost, it \
-                measures calls.
+                OpenTelemetry. Inside `retry`, the gate measures attempts. If the gate is \
+                outermost, it measures calls.
                 """,
                 settings: [
                     "to": .init(

@@ -219,8 +219,8 @@ extension LintRule {
                 else { return [] }
                 return limits.map {
                     LintDraft(
-                        "each replica has the limit of \($0.name) for itself, although they share the"
-                            + " state of \(sharing.name)", sharing, $0)
+                        "each replica has the limit of \($0.name) for itself, although the"
+                            + " replicas share the state of \(sharing.name)", sharing, $0)
                 }
             }),
         LintRule(
