@@ -68,7 +68,7 @@ struct MultipartRedactor {
         contents.pass.value(Array(text)) ?? Array(text)
     }
 
-    // All delimiters must use the same line break. Otherwise one recipient could see two parts
+    // All delimiters must use the same line break. With several, one recipient could see two parts
     // where another recipient sees a single part that contains a boundary.
     private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []
