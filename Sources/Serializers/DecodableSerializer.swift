@@ -104,8 +104,8 @@ extension Call {
     /// The media type of the content selects the decoder from the client's table.
     ///
     /// In a module whose declarations belong to the main actor by default, write `nonisolated`
-    /// before the type. Otherwise, the compiler refuses the type, because its conformance to
-    /// `Decodable` belongs to the main actor.
+    /// before the type. Without `nonisolated`, the compiler refuses the type, because its
+    /// conformance to `Decodable` belongs to the main actor.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the

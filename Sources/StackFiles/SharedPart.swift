@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// The member `shared` of a stack file: a store that several gates share.
 ///
 /// The part is created once for each file, before the gates. A reload keeps the part if `shared` is
-/// unchanged. Otherwise, the old part is released after the last call that uses it.
+/// unchanged. If `shared` has changed, the old part is released after the last call that uses it.
 public protocol SharedPart: AnyObject, Sendable {
     /// Releases the resources of the part.
     ///

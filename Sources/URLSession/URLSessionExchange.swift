@@ -215,7 +215,7 @@ final class URLSessionExchange: Sendable {
     }
 
     // A small body arrives in one chunk, immediately before the completion. The reader wakes up
-    // once for both.
+    // once for chunk and completion.
     func didReceive(_ data: Data) {
         let exchange = feed.withLock { feed -> Exchange? in
             guard feed.length == Int64(data.count) else { return feed.exchange }

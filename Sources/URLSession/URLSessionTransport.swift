@@ -12,8 +12,8 @@ import FoundationNetworking
 /// The default transport: Foundation's URLSession, which on Linux comes from FoundationNetworking.
 ///
 /// The transport uses only delegate tasks, makes every call of URLSession on its own queues, and
-/// orders cancellation and completion with a lock. Otherwise, URLSession on Linux deadlocks or
-/// traps under cancellation. The transport corrects the following behaviour:
+/// orders cancellation and completion with a lock. Without such queues and the lock, URLSession on
+/// Linux deadlocks or traps under cancellation. The transport corrects the following behaviour:
 ///
 /// - The transport follows no redirects, stores no cookies, credentials or responses, and returns a
 ///   Basic challenge as a plain 401.

@@ -8,8 +8,8 @@ import TurnpikeSupport
 /// Reads a body on the network thread, only from memory and files, so that it never waits for a
 /// peer.
 ///
-/// The stream reports available bytes until the last byte is read. Otherwise FoundationNetworking
-/// would treat a pause as the end, and send a truncated body.
+/// The stream reports available bytes until the last byte is read. If it reported a pause,
+/// FoundationNetworking would treat the pause as the end, and send a truncated body.
 final class UploadStream: InputStream {
     private var rest: ArraySlice<Upload.Source>
     private let length: Int64

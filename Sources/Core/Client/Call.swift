@@ -254,8 +254,8 @@ extension Context {
 extension Request {
     /// Moves user information from the URL into a Basic credential (RFC 7617).
     ///
-    /// The credential is sent only to the origin of the URL. A call does this before its first
-    /// gate. If a gate makes a request itself, the gate calls this method for that request.
+    /// The credential is sent only to the origin of the URL. A call calls this method before its
+    /// first gate. A gate that makes a request calls this method too.
     public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

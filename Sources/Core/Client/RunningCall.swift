@@ -119,7 +119,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
-        // The handle's `cancel` or release ends this task. Otherwise the task ends with the call.
+        // The handle's `cancel` or release ends this task, or the task ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(

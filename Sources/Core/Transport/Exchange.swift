@@ -29,7 +29,7 @@ public final class Exchange: Sendable {
     ///   - flow: How much is buffered if the reader is slower than the peer.
     ///   - onResume: Called when a transport that was told to pause may continue.
     ///   - onCancel: Called at most once, if the exchange is cancelled before the transport ends
-    ///     the exchange. It must return at once, and may run before the initializer returns.
+    ///     the exchange. The closure returns at once, and may run before the initializer returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},

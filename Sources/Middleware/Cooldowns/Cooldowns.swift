@@ -15,8 +15,8 @@ import TurnpikeSupport
 ///
 /// A rate limit keeps calls in its line while a cool-down lasts. A call whose deadline comes before
 /// the end of the cool-down fails at once. A retry waits at least until the cool-down ends. If the
-/// limit is inside the retry, only the limit needs the object: each attempt passes the limit.
-/// Otherwise, pass the same object to both gates.
+/// limit is inside the retry, only the limit needs the object: each attempt passes the limit. If
+/// the limit is outside, pass the same object to limit and retry.
 ///
 /// With a ``CooldownSharing``, a replica that must wait 30 seconds tells the other replicas. While
 /// those replicas do not answer, each replica knows only the cool-downs that it has seen itself.

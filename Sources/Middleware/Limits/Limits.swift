@@ -27,10 +27,10 @@ public struct Limits: PhasedInterceptor {
         /// The maximum factor by which decoding may enlarge the content.
         ///
         /// Decoded content of 1 MiB is always allowed. If the transport counts bytes before it
-        /// decodes them (libcurl), the factor applies to the bytes received so far. Otherwise the
-        /// factor applies to the whole content, if the server declares its size (URLSession). The
-        /// factor does not apply to event streams: a stream that repeats itself for days is no
-        /// decompression bomb, and ``line`` limits each event.
+        /// decodes them (libcurl), the factor applies to the bytes received so far. With other
+        /// transports (URLSession), the factor applies to the whole content, if the server declares
+        /// its size. The factor does not apply to event streams: a stream that repeats itself for
+        /// days is no decompression bomb, and ``line`` limits each event.
         public var ratio: Int
         /// The maximum number of content codings that are applied one after another.
         ///

@@ -11,8 +11,8 @@ public import TurnpikeSupport
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
-    /// One reader at a time calls this method. It must return soon after ``cancel(_:)``, and throw
-    /// `CancellationError` soon after its task was cancelled.
+    /// One reader at a time calls this method. The method must return soon after ``cancel(_:)``,
+    /// and throw `CancellationError` soon after its task was cancelled.
     func next() async throws -> Data?
 
     /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.

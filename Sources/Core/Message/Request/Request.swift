@@ -127,8 +127,8 @@ public struct Request: Sendable {
 
     /// Whether sending the request twice has the same effect as sending it once.
     ///
-    /// If the caller has decided this (``RetryableOption``), the decision applies. Otherwise the
-    /// method or an `Idempotency-Key` decides.
+    /// The caller may decide (``RetryableOption``). If the caller does not, the method or an
+    /// `Idempotency-Key` decides.
     public var isRepeatable: Bool {
         options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
     }
@@ -218,8 +218,8 @@ extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///
     /// If a multipart type has no boundary, or another boundary than the body, it gets the boundary
-    /// of the body, so that the parts can be separated. The client does this for each request that
-    /// it sends. Code that converts a request to another type must set the field itself.
+    /// of the body, so that the parts can be separated. The client calls this method for each sent
+    /// request. Code that converts a request to another type must set the field itself.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {

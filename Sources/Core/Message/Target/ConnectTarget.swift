@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// it refuses such a request.
 ///
 /// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
-/// The options `--connect-to` and `--unix-socket` of curl do the same.
+/// The options `--connect-to` and `--unix-socket` of curl have the same effect.
 public enum ConnectTarget: Hashable, Sendable {
     /// A host and its port; the host is a name or an IP address, without brackets for IPv6.
     case host(String, port: Int)
