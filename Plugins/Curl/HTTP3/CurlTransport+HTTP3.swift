@@ -86,7 +86,7 @@ final class CurlLane: Sendable {
                 engines.append(try CurlEngine(options: options))
             }
         } catch {
-            // Otherwise the threads of the other engines would continue.
+            // Without `stop`, the threads of the other engines would continue.
             for engine in engines { engine.stop() }
             throw error
         }

@@ -20,8 +20,8 @@ extension Context {
         // Without this check, the operation could send before its task is cancelled.
         try checkCancellation()
         let answer = OneShot<Value>()
-        // The task is cancelled with this context, an outer context or the caller's task.
-        // Otherwise, the task ends when its operation ends.
+        // The task is cancelled with this context, an outer context or the caller's task. Without a
+        // cancellation, the task ends when its operation ends.
         let task = Task.inheriting {
             do {
                 let value = try await operation()

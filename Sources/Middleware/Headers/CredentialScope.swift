@@ -108,7 +108,7 @@ extension Outcome {
 public struct CredentialOrigins: Sendable {
     let listed: Set<Origin>?
     let fault: String?
-    // The object for one origin that several gates share. If nil, each gate has its own origin.
+    // Holds the origin if several gates share it. If nil, each gate determines its origin itself.
     let shared: OwnOrigin?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: OwnOrigin? = nil) {

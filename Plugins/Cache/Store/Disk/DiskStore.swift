@@ -73,8 +73,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Writes after `delay`, or earlier on a flush or with a long queue; nil waits for a flush or a
-    /// long queue.
+    /// Writes on a flush, with a long queue, or after `delay` (nil for never).
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
