@@ -87,7 +87,7 @@ struct ChallengeParser {
         while end < bytes.count, bytes[end] == Self.equals { end += 1 }
         var next = end
         while next < bytes.count, Grammar.isBlank(bytes[next]) { next += 1 }
-        // Otherwise the text is the name of a parameter, or the next scheme.
+        // Before other bytes, the text is the name of a parameter, or the next scheme.
         guard next == bytes.count || bytes[next] == Self.comma else { return nil }
         position = next
         return String(decoding: bytes[start..<end], as: UTF8.self)

@@ -192,9 +192,9 @@ enum Help: String, CaseIterable {
 
         A single word in upper case is a method. Without a URL, the request goes to the baseURL of
         the file; a file without a baseURL needs a URL. With more than 100 gates, explain does
-        not name the gates that limit a figure; with more than 1,000, it gives no figures. For a
-        file with mistakes, it lists the mistakes like turnpike check, and the exit status is 2.
-        Secrets are hidden as in logs.
+        not name the gates that limit a figure; with more than 1,000, it gives no figures. If a
+        file has mistakes, explain lists the mistakes like turnpike check, and the exit status
+        is 2. Secrets are hidden as in logs.
 
         Nothing is sent, opened or created.
         """

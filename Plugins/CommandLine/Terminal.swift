@@ -84,9 +84,9 @@ struct OutputError: Error, CustomStringConvertible {
 enum Descriptor {
     /// Opens the null device for each standard descriptor that is missing at the start.
     ///
-    /// Otherwise the next opened file or socket would get its number and be used as input or
-    /// output. The null device has the wrong access mode, so that each read or write fails: lost
-    /// output must be an error.
+    /// If it stayed missing, the next opened file or socket would get its number and be used as
+    /// input or output. The null device has the wrong access mode, so that each read or write
+    /// fails: lost output must be an error.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {

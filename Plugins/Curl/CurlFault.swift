@@ -312,13 +312,13 @@ extension CurlFault {
     static func refusedCertificate(_ text: String) -> String {
         let reason =
             if has(text, "subject name", "not match", "hostname mismatch") {
-                "it is for another name than the URL's host"
+                "the certificate is for another name than the URL's host"
             } else if has(text, "expired") {
-                "it has expired, or this machine's clock is wrong"
+                "the certificate has expired, or this machine's clock is wrong"
             } else if has(text, "not yet valid") {
-                "it is not valid yet, or this machine's clock is wrong"
+                "the certificate is not valid yet, or this machine's clock is wrong"
             } else if has(text, "revoked") {
-                "it is revoked"
+                "the certificate is revoked"
             } else {
                 "if an authority of your own signed it, name this authority in the transport's"
                     + " trust.authorities; if a public authority signed it, check whether this"

@@ -25,7 +25,7 @@ import TurnpikeSupport
                 .assumingMemoryBound(to: UInt8.self),
             url: url, isHead: isHead)
         guard case .success(let head) = opening, head.response.status == 101 else { return opening }
-        return .failure(CurlHead.broken("its status is 101, which was not asked for"))
+        return .failure(CurlHead.broken("the status is 101, which was not asked for"))
     }
 
     var isHTTP1: Bool {
@@ -55,7 +55,7 @@ enum CurlHead {
     ) -> Result<Exchange.Head, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
-            return .failure(broken("its first line is not an HTTP status line"))
+            return .failure(broken("the first line is not an HTTP status line"))
         }
         // A line feed alone may end a line (RFC 9112 §2.2). If other lines end in CRLF, a line feed
         // alone is part of a smuggled value.
@@ -198,16 +198,16 @@ struct DeclaredLength {
                 number = longer
                 digits += 1
             } else if !(digits == 0 && byte == UInt8(ascii: " ")) {
-                fault = "its length is not a number"
+                fault = "Content-Length is not a number"
                 return
             }
         }
-        if digits == 0 { fault = "its length is not a number" }
+        if digits == 0 { fault = "Content-Length is not a number" }
         add(number)
     }
 
     private mutating func add(_ number: Int64) {
-        if let value, value != number { fault = "it has two different lengths" }
+        if let value, value != number { fault = "Content-Length has two different values" }
         value = number
     }
 }

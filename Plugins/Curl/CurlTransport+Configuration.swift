@@ -60,8 +60,8 @@ extension CurlTransport {
         public var dnsCacheTime: Duration = .seconds(60)
         /// Whether addresses are tried in random order instead of the system's order (RFC 6724).
         ///
-        /// Otherwise all clients with the same resolver connect to the first address. Each name
-        /// lookup (``dnsCacheTime``) draws a new order. IPv6 still comes before IPv4.
+        /// In the system's order, all clients with the same resolver connect to the first address.
+        /// Each name lookup (``dnsCacheTime``) draws a new order. IPv6 still comes before IPv4.
         public var shufflesAddresses = false
         /// Receives the figures in <doc:ConnectionPool>; nil for no figures.
         public var meter: (any GateMeter)?

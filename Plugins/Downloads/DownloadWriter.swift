@@ -21,7 +21,7 @@ struct DownloadWriter {
         case 206 where isPlain:
             response.body.cancel(.drop)
             throw ClientError(
-                .download, "the server sent a part of the content, but the request was for all",
+                .download, "the server sent a part of the content; the request was for the whole",
                 response: head)
         case 416 where isResuming:
             response.body.cancel(.drop)

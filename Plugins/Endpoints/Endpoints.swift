@@ -44,7 +44,7 @@ public struct Endpoints: Interceptor {
     ///   - policy: How an endpoint is chosen for a request.
     ///   - zone: The preferred zone; nil for no zone.
     ///   - subset: The part of the endpoints that this client uses; nil for all.
-    ///   - health: When an endpoint is ejected, and for how long.
+    ///   - health: The rules for when an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts
     ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),
     ///     failed refreshes (`….refresh_failures`), and choices among all endpoints because too few
@@ -106,7 +106,7 @@ public struct Endpoints: Interceptor {
                         + " breaker refuses."),
                 GateOrder(
                     .inside, .redirect,
-                    because: "A redirect would be followed at the same endpoint, whatever its host."
+                    because: "A redirect to another host would be followed at the same endpoint."
                 ),
             ],
             passedOver: isOther ? "the request is not for \(service)" : nil)

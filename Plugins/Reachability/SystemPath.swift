@@ -82,8 +82,7 @@ private final class NetlinkSource: PathSource {
 
     private let box: Locked
 
-    // These are constants of the kernel, because the module cannot import the C headers that define
-    // them.
+    // The kernel's constants, because the module cannot import the C headers that define them.
     private static let family: Int32 = 16
     private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
 

@@ -55,7 +55,7 @@ public struct WaitForConnectivity: Interceptor {
                     because: "A retry makes the attempts that wait for a connection."),
                 GateOrder(
                     .outside, .attemptTimeout,
-                    because: "The wait would count as time of the attempt."),
+                    because: "The wait for a connection would count as time of the attempt."),
             ],
             passedOver: request.flatMap { Self.isLocal($0) ? "the host is this machine" : nil })
     }

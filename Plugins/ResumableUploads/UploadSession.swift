@@ -225,7 +225,7 @@ struct UploadSession {
         default: try checkStatus(answer)
         }
         let reached = head.size("Upload-Offset") ?? end
-        if reached <= offset { throw answer.passing("the server takes parts, but keeps no byte") }
+        if reached <= offset { throw answer.passing("the server accepts parts but stores no byte") }
         return try next(reached, head)
     }
 
@@ -252,7 +252,7 @@ struct UploadSession {
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
             url = nil
-            throw ClientError(.protocol, "the server has more than the content", response: head)
+            throw ClientError(.protocol, "the server has bytes beyond the content", response: head)
         }
         // If the server has bytes that this upload has not sent, they belong to another file.
         if offset > sent.count {

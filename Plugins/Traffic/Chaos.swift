@@ -89,8 +89,8 @@ public struct Chaos: Interceptor {
     public func facts(for request: Request?) -> GateFacts? {
         let isOff = control.share == 0 || !(rate > 0)
         var facts = GateFacts(
-            "makes faults on purpose: a request \(fault.texts.happening), at a rate of"
-                + " \((min(max(rate, 0), 1) * 1000).rounded() / 10) %; its switch is \(control.text)"
+            "makes faults on purpose in \((min(max(rate, 0), 1) * 1000).rounded() / 10) % of the"
+                + " requests: each of them \(fault.texts.happening); the switch is \(control.text)"
         )
         if isOff {
             facts.passedOver = request.map { _ in "it is off" }

@@ -80,7 +80,7 @@ public struct PropagateDeadline: SynchronousRequestAdapter {
             "tells how much time is left", .setsFields([field.name], .plain),
             order: [.retry, .hedge, .redirect, .cache, .coalesce].map {
                 GateOrder(
-                    .inside, $0, because: "The server would be told more time than is left.")
+                    .inside, $0, because: "The field would tell the server more time than is left.")
             })
     }
 

@@ -33,20 +33,20 @@ enum ValkeyFault {
         case ("DENIED", _):
             return fault(
                 .auth,
-                "its protected mode is on: give it a password (requirepass) or bind it to"
-                    + " the loopback interface")
+                "the server's protected mode is on: set a password (requirepass), or bind the"
+                    + " server to the loopback interface")
         case ("NOAUTH", _):
             return fault(.auth, "put the password into the URL: redis://user:password@host")
-        case ("LOADING", _): return fault(.connection, "it loads its data; the client tries again")
+        case ("LOADING", _): return fault(.connection, "data is loading; the client tries again")
         case ("MASTERDOWN", _):
             return fault(
                 .connection,
-                "it is a replica without its primary; give the address of the primary, or"
+                "the server is a replica without its primary; give the address of the primary, or"
                     + " all addresses with commas between them")
         case (_, .auth) where text.contains("without any password configured"):
-            return fault(.auth, "it has no password: remove the password from the URL")
+            return fault(.auth, "the server has no password: remove the password from the URL")
         case (_, .auth) where text.contains("wrong number of arguments"):
-            return fault(.auth, "it has no users: remove the user from the URL")
+            return fault(.auth, "the server has no users: remove the user from the URL")
         case (_, .auth): return fault(.auth, "check the user and the password in the URL")
         case (_, .select) where text.contains("cluster"):
             return fault(.configuration, "a cluster has only database 0: end the URL with /0")
@@ -55,7 +55,7 @@ enum ValkeyFault {
         case (_, .select):
             return fault(
                 .configuration,
-                "it has no such database: end the URL with /0, or raise its setting \"databases\"")
+                "no such database: end the URL with /0, or raise the setting \"databases\"")
         case (_, .ping) where text.contains("max number of clients"):
             return fault(.connection, "raise the server's setting maxclients")
         default: return nil
@@ -104,12 +104,12 @@ enum ValkeyFault {
             return (.auth, "; check the user and the password in the URL")
         case "READONLY": return (.connection, "; this is a replica; the client seeks the primary")
         case "OOM":
-            return (.overloaded, "; its memory is full: raise maxmemory, or set a maxmemory-policy")
+            return (.overloaded, "; memory is full: raise maxmemory, or set a maxmemory-policy")
         case "WRONGTYPE":
             return (
                 .validation, "; another program uses the key: delete it, or use another database"
             )
-        case "LOADING": return (.connection, "; try again when it has loaded its data")
+        case "LOADING": return (.connection, "; try again when the server has loaded its data")
         case "MASTERDOWN":
             return (
                 .connection, "; this replica has lost its primary; the client looks for the primary"

@@ -134,7 +134,7 @@ extension ValkeyServer {
         public var stallLimit = Duration.seconds(2)
         /// The maximum number of commands that may wait for a reply.
         ///
-        /// If so many commands wait, a further command fails at once.
+        /// If so many commands wait, another fails at once.
         public var maxWaitingCommands = 10_000
         /// The maximum number of bytes of commands that are not sent yet.
         ///

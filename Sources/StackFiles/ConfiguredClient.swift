@@ -70,7 +70,7 @@ public final class ConfiguredClient: Sendable {
             guard file.root["baseURL"] == state.file.root["baseURL"] else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
-                        path: "baseURL", message: "a reload cannot change it; create a new client")
+                        path: "baseURL", message: "cannot change in a reload; create a new client")
                 ])
             }
             let kept = ReloadableState(following: state.kept)

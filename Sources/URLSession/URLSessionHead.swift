@@ -32,7 +32,7 @@ enum URLSessionHead {
         }
         // The request did not ask for another protocol (RFC 9110 §15.2.2).
         let isSwitched = response.statusCode == 101
-        if let defect = isSwitched ? "its status is 101, which was not asked for" : headers.defect {
+        if let defect = isSwitched ? "the status is 101, which was not asked for" : headers.defect {
             return .failure(
                 ClientError(
                     .protocol, "the response is not valid HTTP: \(defect)",

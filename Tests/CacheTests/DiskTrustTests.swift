@@ -117,7 +117,7 @@ struct DiskTrustTests {
         let mode = part == "/v2/index" || part == "/v2/lock" ? 0o620 : 0o770
         try setMode(mode, of: folder.path + part)
         try await goesOnWithout(
-            folder.path, reason: "other users may write to it (mode \(String(mode, radix: 8)))")
+            folder.path, reason: "others may write to the path (mode \(String(mode, radix: 8)))")
         try setMode(mode & 0o700, of: folder.path + part)
         let later = client(folder.path)
         #expect(try await later.get("/a").status == "Turnpike;fwd=uri-miss;stored")
@@ -136,7 +136,7 @@ struct DiskTrustTests {
         }
         try FileManager.default.setAttributes(
             [.ownerAccountID: 4711], ofItemAtPath: folder.path + part)
-        try await goesOnWithout(folder.path, reason: "it belongs to another user (ID 4711)")
+        try await goesOnWithout(folder.path, reason: "the path belongs to another user (ID 4711)")
     }
 
     @Test("The folder itself may be reached by a link, and may be sticky")

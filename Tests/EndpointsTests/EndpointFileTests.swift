@@ -109,9 +109,9 @@ struct EndpointFileTests {
     @Test("What is no regular file is an error and blocks nobody")
     func notRegular() async throws {
         try folder.makePipe("list.json")
-        #expect(try await fault(file).contains("cannot be used: it is not a regular file"))
-        #expect(try await fault(EndpointFile(folder.path)).contains("it is not a regular file"))
-        #expect(try await fault(EndpointFile("/dev/zero")).contains("it is not a regular file"))
+        #expect(try await fault(file).contains("cannot be used: expected a regular file"))
+        #expect(try await fault(EndpointFile(folder.path)).contains("expected a regular file"))
+        #expect(try await fault(EndpointFile("/dev/zero")).contains("expected a regular file"))
         #expect(try await fault(EndpointFile("")).contains("cannot open it"))
     }
 

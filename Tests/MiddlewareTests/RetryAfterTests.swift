@@ -87,7 +87,7 @@ struct RetryAfterTests {
             return call
         }
         #expect(once?.attempts == 1 && once?.retryAfter == .seconds(5))
-        #expect(once?.message.hasSuffix("its body cannot be sent a second time") == true)
+        #expect(once?.message.hasSuffix("the request's body cannot be sent a second time") == true)
     }
 
     @Test("A spent budget says so", arguments: Order.allCases)

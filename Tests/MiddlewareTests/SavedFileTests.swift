@@ -65,7 +65,7 @@ struct SavedFileTests {
             }
             #expect(error?.code == .configuration)
             #expect(error?.message.contains(folder[name]) == true)
-            #expect(error?.message.contains("other users may write to it") == true)
+            #expect(error?.message.contains("others may write to the path") == true)
             try folder.setMode(restored, of: name)
         }
         #expect(try isKept(kind, at: folder["a/jar"]))
@@ -102,7 +102,7 @@ struct SavedFileTests {
         #expect(folder.names("a").isEmpty)
         #expect(notes.texts.count == 1)
         #expect(notes.texts.first?.contains(folder["a"]) == true)
-        #expect(notes.texts.first?.contains("other users may write to it") == true)
+        #expect(notes.texts.first?.contains("others may write to the path") == true)
         try folder.setMode(0o700, of: "a")
         _ = try await client.get("https://h9.example/9").response()
         await gate.shutdown()

@@ -72,7 +72,7 @@ struct ConfiguredClientTests {
             (["stack": [["use": "broken"]]], "stack[0]: "),
             (["stack": [["use": "mark", "text": 1]]], "stack[0].text: "),
             (["stack": [], "transport": ["use": "tset"]], "transport.use: "),
-            (["baseURL": "http://other.example/"], "baseURL: a reload cannot change it"),
+            (["baseURL": "http://other.example/"], "baseURL: cannot change in a reload"),
         ] as [(JSONValue, String)])
     func badFile(file: JSONValue, expected: String) async throws {
         let client = try configured([["use": "mark", "text": "old"], ["use": "counter"]])

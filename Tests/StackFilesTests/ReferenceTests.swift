@@ -125,7 +125,7 @@ struct ReferenceTests {
         let vague = registry(PartDescription("Paints.", settings: ["size": "How large."]), read)
         #expect(
             vague.checkReference().map(\.description) == [
-                "gate paint.size: the reads of the factory do not show its type; describe it"
+                "gate paint.size: the reads of the factory do not show the type; describe the type"
             ])
         let type = SettingType.either(.integer(1...9), .choice(["all"]))
         let exact = registry(
@@ -151,13 +151,13 @@ struct ReferenceTests {
         #expect(
             issues == [
                 "gate paint.coats: the example is refused: found 99; expected an integer from 1 to 9",
-                "gate paint.colur: it is described, but nothing reads it",
-                "gate paint.coats: it is described twice",
-                "gate paint.colour: it has no description",
-                "gate paint.coats: its default is described as 3, but read as 2",
+                "gate paint.colur: the setting is described, but nothing reads it",
+                "gate paint.coats: the setting is described twice",
+                "gate paint.colour: the setting has no description",
+                "gate paint.coats: the default is described as 3, but read as 2",
             ])
         let bare = registry(nil) { _ in }.checkReference().map(\.description)
-        #expect(bare == ["gate paint: it has no description"])
+        #expect(bare == ["gate paint: the part has no description"])
         for example in ["{", "[]", #"{"use": "print"}"#] {
             let issues = registry(PartDescription("Paints.", example: example)) { _ in }
                 .checkReference()
@@ -219,7 +219,7 @@ struct ReferenceTests {
         let registry = registry(PartDescription("Paints.")) { _ = $0.isNull("budget") }
         #expect(
             registry.checkReference().map(\.description).contains(
-                "gate paint.budget: it has no description"))
+                "gate paint.budget: the setting has no description"))
     }
 
     @Test("A stack file may name its schema, by a string")

@@ -70,7 +70,7 @@ struct ValkeyReconnectTests {
             return message
         }
         let other = try ValkeyServer(url: url)
-        #expect(try await message(of: other).contains("if it expects TLS, write rediss://"))
+        #expect(try await message(of: other).contains("if the server expects TLS, write rediss://"))
         #expect(try await !message(of: known).contains("TLS"))
     }
 

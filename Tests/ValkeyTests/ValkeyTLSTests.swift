@@ -122,7 +122,7 @@ struct ValkeyTLSTests {
         // The server waits for the end of a line.
         #expect(error?.code == .connectTimeout)
         #expect(
-            error?.message.contains("write redis:// if it expects no TLS") == true,
+            error?.message.contains("write redis:// if the server has no TLS") == true,
             "\(error?.message ?? "")")
         let needsTLS = try ValkeyServer(url: "redis://127.0.0.1:\(secure.port)")
         let other = await #expect(throws: ClientError.self) {

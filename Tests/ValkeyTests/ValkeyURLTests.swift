@@ -59,7 +59,7 @@ struct ValkeyURLTests {
             ("redis://:hunter2@host/99999999999", "the number of a database"),
             ("redis://:hunter2%@host", "broken percent-encoding"),
             ("redis://:hunter2%zz@host", "broken percent-encoding"),
-            ("redis://:hunter2@host?db=1", "cannot have a query"),
+            ("redis://:hunter2@host?db=1", "has a query"),
             ("redis://:hunter2@::1", "in brackets"), ("redis://:hunter2@[::1", "in brackets"),
             ("redis://:hunter2@[::1]x", "in brackets"),
             ("redis://:hunter2@a,,b", "a host is missing"),

@@ -26,7 +26,7 @@ public import TurnpikeSupport
 ///   the call.
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
-/// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place it outside
+/// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate outside
 /// ``/TurnpikeMiddleware/AttemptTimeout``, so that the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens

@@ -20,7 +20,7 @@ import TurnpikeSupport
 /// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. If a
 ///   request already has an `Authorization` field, the gate does not change it.
 ///
-/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place it
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate
 /// inside ``/TurnpikeMiddleware/CompressBodies`` too, so that an answer with `auth-int` covers the
 /// content that is sent.
 public struct DigestAuthentication: Interceptor {

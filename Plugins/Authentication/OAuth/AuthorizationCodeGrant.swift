@@ -28,7 +28,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     ///   - code: The code from the redirect. Compare the `state` of the redirect first.
     ///   - redirectURI: The redirect URI, exactly as in the authorization request.
     ///   - verifier: The verifier whose challenge was in the authorization request.
-    ///   - parameters: Additional fields of both forms.
+    ///   - parameters: Additional fields of the token request, and of each refresh request.
     public init(
         _ endpoint: TokenEndpoint, code: String, redirectURI: String, verifier: String,
         parameters: [String: String] = [:]
@@ -105,9 +105,9 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// let tokens = BearerTokens(signedIn, provider: RefreshTokenGrant(endpoint)) { save($0) }
 /// ```
 ///
-/// If the server issues a new refresh token, the provider never sends the old one again. Otherwise
-/// the provider continues to use the old refresh token. ``BearerTokens`` makes
-/// sure that only one refresh runs at a time.
+/// If the server issues a new refresh token, the provider never sends the old one again. Without a
+/// new one, the provider continues to use the old refresh token. ``BearerTokens`` makes sure that
+/// only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm

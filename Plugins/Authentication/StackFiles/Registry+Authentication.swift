@@ -24,9 +24,9 @@ extension Registry {
             description: PartDescription(
                 """
                 Sends a bearer token with each request (RFC 6750). With a `refreshURL`, the gate \
-                replaces a token that is refused or expires. It gets the new token with the \
-                `refreshToken`, or with `clientID` and `clientSecret` alone (RFC 6749). Place it \
-                inside `redirect`, outside `attemptTimeout`.
+                replaces a token that is refused or expires. The gate gets the new token with the \
+                `refreshToken`, or with `clientID` and `clientSecret` alone (RFC 6749). Place the \
+                gate inside `redirect`, outside `attemptTimeout`.
                 """,
                 settings: [
                     "token": "The token. With `clientID` and `clientSecret`, no token is needed.",
@@ -40,7 +40,7 @@ extension Registry {
                     """,
                     "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "A token is replaced this long before it expires.",
+                    "leeway": "How long before its expiry a token is replaced.",
                     "shared": .shared,
                     "tokenKey": """
                     The name of the token in the store. All replicas of an account need the same \
@@ -215,7 +215,7 @@ extension Settings {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
-                    at: name, "has no effect without \"shared\": true; add that, or remove this")
+                    at: name, "has no effect without \"shared\": true; set both or neither")
             }
             return nil
         }

@@ -43,9 +43,9 @@ public struct Cache: Interceptor {
 
     /// Creates a cache whose store may also be used by later processes, other replicas or services.
     ///
-    /// A cache finds only responses that caches with the same partition have stored. If inner gates
-    /// or the transport prove the client's identity, clients with different identities need
-    /// different partitions.
+    /// A cache finds only responses of caches with the same partition. If inner gates or the
+    /// transport prove the client's identity, clients with different identities need different
+    /// partitions.
     /// - Parameters:
     ///   - store: The store of responses.
     ///   - partition: Names the service and the client's account, if there is one: `"catalog as

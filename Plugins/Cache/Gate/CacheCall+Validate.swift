@@ -82,7 +82,7 @@ extension CacheCall {
         if let new = head.headers.first(.eTag), let old = old.first(.eTag) {
             guard Preconditions.isSame(new, old, strongly: false) else { return nil }
         } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
-            // Otherwise the date of another state of the resource would become this entry's
+            // With other dates, the date of another state of the resource would become the
             // validator.
             guard Grammar.areSame(new, old) else { return nil }
         }

@@ -20,13 +20,13 @@ extension Registry {
             gate: "cache",
             description: PartDescription(
                 """
-                Answers requests with stored responses: a private HTTP cache (RFC 9111). \
-                Place it inside `redirect` and `cookies`, outside `retry` and the limits.
+                Answers requests with stored responses: a private HTTP cache (RFC 9111). Place the \
+                gate inside `redirect` and `cookies`, outside `retry` and the limits.
                 """,
                 settings: [
                     "memory": "The maximum number of bytes in memory; 0 means only on disk.",
                     "directory":
-                        "The folder of the cache on disk. Without it, the cache is only in memory.",
+                        "The folder of the cache on disk. By default, the cache is only in memory.",
                     "disk": "The maximum number of bytes on disk.",
                     "staleIfError": """
                     How long after its lifetime a response may be served instead of an error, unless \
@@ -38,9 +38,9 @@ extension Registry {
                     """,
                     "partition": """
                     The name of the service, and of the account that it uses, if any, such as \
-                    `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
-                    caches with the same partition have stored. If there is no partition, but an \
-                    inner gate or the transport adds a credential, each client finds only its own.
+                    `"catalog as deploy-bot"`. Required with `shared`. Caches with the same \
+                    partition share responses. If there is no partition, but an inner gate or the \
+                    transport adds a credential, each client finds only its own responses.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
                     "maxEntryBytes": "The maximum number of bytes of one shared entry.",

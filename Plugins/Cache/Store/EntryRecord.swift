@@ -5,10 +5,10 @@ public import TurnpikeSupport
 /// A stored response and its content as bytes, for remote stores.
 ///
 /// The content comes first, so that a store can use it without a copy. The head follows, then a
-/// closing of ``closingBytes`` bytes with the lengths and checksums of both. Truncated or damaged
-/// bytes, or bytes of another format version, are not a record. A record with known checksums is
-/// not read again, so its head may be damaged. The checksums detect accidents. The checksums do not
-/// protect against a person who can write to the store.
+/// closing of ``closingBytes`` bytes with the lengths and checksums of content and head. Truncated
+/// or damaged bytes, or bytes of another format version, are not a record. A record with known
+/// checksums is not read again, so its head may be damaged. The checksums detect accidents. The
+/// checksums do not protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse

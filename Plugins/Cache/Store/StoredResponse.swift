@@ -35,9 +35,9 @@ public struct StoredResponse: Sendable {
     public var variant: Variant { storage.variant }
     /// Status, URL, version, and header fields except those of one connection.
     public var head: ResponseHead { storage.head }
-    /// When the request was sent, or the request that validated the response.
+    /// The time at which the request was sent, or the last request that validated the response.
     public var requestTime: Date { storage.requestTime }
-    /// When the response arrived, or the response that validated it.
+    /// The time at which the response arrived, or the last response that validated it.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }

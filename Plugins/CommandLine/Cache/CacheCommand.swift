@@ -38,7 +38,7 @@ enum CacheCommand {
 
     private static func usage(_ terminal: Terminal) -> Int32 {
         terminal.error(
-            "cache needs the word list or purge, and a folder; see turnpike cache --help")
+            "cache needs list or purge, and then a folder; see turnpike cache --help")
         return ExitCode.usage
     }
 

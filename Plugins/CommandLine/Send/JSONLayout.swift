@@ -11,7 +11,7 @@ import TurnpikeSupport
 struct JSONLayout {
     /// The maximum number of bytes that are formatted.
     static let maxBytes = 1 << 20
-    // Deeper levels get no more indentation. Otherwise one megabyte could become hundreds.
+    // Deeper levels get no more indentation: one megabyte could become hundreds.
     private static let deepestIndent = 20
 
     private let source: [UInt8]

@@ -24,8 +24,8 @@
 // malloc provides the forty small pieces of memory of a request, because reusing them saves less than 3 % of the instructions.
 
 enum {
-    // A multiple of the page size, but of no larger power of two. Otherwise the same bytes of all blocks compete for the same
-    // lines of the processor's caches.
+    // A multiple of the page size, but of no larger power of two: the same bytes of all blocks
+    // would compete for the same lines of the processor's caches.
     STRIDE = 65 * 4096,
     COUNT = 1024,
     // The number of free blocks that keep their pages.

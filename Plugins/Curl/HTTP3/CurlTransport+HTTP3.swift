@@ -86,7 +86,7 @@ final class CurlLane: Sendable {
                 engines.append(try CurlEngine(options: options))
             }
         } catch {
-            // Otherwise the threads of the other engines would continue.
+            // Without `stop`, the threads of the other engines would continue.
             for engine in engines { engine.stop() }
             throw error
         }
@@ -103,8 +103,8 @@ final class CurlLane: Sendable {
 
 /// The engines for origins that offer HTTP/3, and the offers of the origins.
 ///
-/// These engines have their own connections. Otherwise libcurl would continue to use the TCP
-/// connection of the response that has offered HTTP/3.
+/// These engines have their own connections. On shared connections, libcurl would continue to use
+/// the TCP connection of the response that has offered HTTP/3.
 struct HTTP3Lane: Sendable {
     let lane: CurlLane
     let alternatives = AlternativeServices()

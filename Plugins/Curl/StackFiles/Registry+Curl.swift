@@ -7,7 +7,7 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Adds the transport `curl` to the names of stack files.
+    /// Adds the transport `curl`, so that stack files can name it.
     /// - Parameter environment: The variables that name proxies, if a file uses the environment's
     ///   proxies.
     public mutating func registerCurl(
@@ -50,14 +50,14 @@ extension Registry {
                 `"meter:NAME"` a meter that the program has registered.
                 """,
                 "http2": """
-                When HTTP/2 is offered. `"automatic"` offers it if the found libcurl loses no \
-                response with it. `true` is the same as `"on"`, `false` the same as `"off"`.
+                Whether HTTP/2 is offered. `"automatic"` offers HTTP/2 if the found libcurl loses \
+                no response over HTTP/2. `true` means `"on"`, and `false` means `"off"`.
                 """,
                 "http3": """
-                When HTTP/3 is used. `"automatic"` uses it for origins that offer it, \
-                `"only"` for all requests.
+                Which requests use HTTP/3: with `"automatic"` those to origins that offer HTTP/3, \
+                with `"only"` all requests.
                 """,
-                "engines": "The number of event loops. Each has its own thread and connections.",
+                "engines": "The number of event loops, each with its own thread and connections.",
                 "busyPolling": """
                 How long a thread polls for an answer before it sleeps; at most a millisecond.
                 """,
@@ -69,7 +69,7 @@ extension Registry {
                 "trust": "The servers that TLS trusts, and the client's own certificate.",
                 "trust.ca": "A PEM file with authorities that replace those of the system.",
                 "trust.pins": """
-                The public keys that a server may have, as `sha256/` and Base64. Name a spare key.
+                The public keys that a server may have, as `sha256/` and Base64, with a spare key.
                 """,
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """

@@ -39,7 +39,7 @@ extension CurlTransport {
         public var authorities = Authorities.system
         /// The public keys that a server may have; an empty list allows any certified key.
         ///
-        /// Name a backup key. Otherwise a change of keys locks the client out.
+        /// Name a backup key: without a backup key, a change of keys locks the client out.
         public var pins: [PublicKeyPin] = []
         /// The certificate that the client sends if a server asks for one.
         public var clientCertificate: ClientCertificate?

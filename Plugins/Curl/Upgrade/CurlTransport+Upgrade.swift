@@ -53,7 +53,7 @@ extension CurlTransport {
                 options.contains(where: {
                     Grammar.equalsIgnoringCase(String(Grammar.trimmed($0)), "Upgrade")
                 })
-            else { throw CurlHead.broken("its status is 101 and it names no protocol") }
+            else { throw CurlHead.broken("the status is 101, but no protocol is named") }
             answer.leaveRest()
             try context.checkCancellation()
             var response = Response(head: head.response)

@@ -73,8 +73,8 @@ final class EndpointMember: Sendable {
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
     /// slower answer counts at once, and faster answers reduce the latency with a time constant of
     /// 10 s. A failure does not reduce the latency, and counts as a running request, whose effect
-    /// fades with the same time constant. Otherwise an endpoint that fails at once would attract
-    /// all requests, because it has no running requests and low latencies.
+    /// fades with the same time constant. Without this effect, an endpoint that fails at once would
+    /// attract all requests, because it has no running requests and low latencies.
     func record(latency: Duration, failed: Bool, at now: MonotonicInstant) {
         let sample = max(latency / .nanoseconds(1), 1)
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }

@@ -7,8 +7,8 @@ public import TurnpikeCore
 /// Requests with the same key go to the same group, from each client and each process. Requests of
 /// a call without a key go to one group. If a reload or a new stack changes weights, a key moves
 /// only to a group whose weight has grown relative to that of the key's old group. If there are two
-/// groups, or one weight changes, the smallest possible part of the keys moves. Otherwise this part
-/// is less than the sum of the changes of all shares.
+/// groups, or one weight changes, the smallest possible part of the keys moves. In other cases, the
+/// part that moves is less than the sum of the changes of all shares.
 ///
 /// Place the gate inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials,
 /// keep cookies, store responses, break circuits or choose endpoints. These gates then see the

@@ -46,7 +46,7 @@ public struct MirrorRequests: Interceptor {
     /// Creates a gate.
     /// - Parameters:
     ///   - service: The base URL of the requests.
-    ///   - group: The base URL of their copies.
+    ///   - group: The base URL of the copies.
     ///   - limit: The maximum number of running copies.
     ///   - maxBytes: The maximum number of bytes in the content of a copy and of its response. To
     ///     compute their digest takes a call about 4 ms for a MiB.
@@ -83,14 +83,14 @@ public struct MirrorRequests: Interceptor {
         let kinds: KeyValuePairs<GateKind, String> = [
             .cache: "A copy would be sent for each answer of the cache.",
             .redirect: "A redirect would be compared with the response to which it leads.",
-            .circuitBreaker: "Copies would be sent of requests that the breaker refuses.",
-            .rateLimit: "Copies would be sent of requests that wait or are refused.",
+            .circuitBreaker: "Requests that the breaker refuses would be copied too.",
+            .rateLimit: "Requests that wait or are refused would be copied too.",
         ]
         let isOther = request.map { copy(of: $0) == nil } ?? false
         return GateFacts(
             "sends a copy of each safe request below \(service) to \(group), in the background",
             order: kinds.map { GateOrder(.inside, $0, because: $1) },
-            passedOver: isOther ? "no copy is made of such a request" : nil)
+            passedOver: isOther ? "requests of this kind are not copied" : nil)
     }
 
     /// Runs the rest of the chain, and sends a copy meanwhile.

@@ -17,7 +17,7 @@ public import TurnpikeCore
 ///
 /// At most ``maxEjected`` of the endpoints are ejected. Of two or more endpoints, at least one may
 /// be ejected, but never all. If the share of healthy endpoints is below ``panic``, for example
-/// because of checks (``check``), all endpoints are used. Otherwise the few healthy endpoints would
+/// because of checks (``check``), all endpoints are used, because the few healthy endpoints would
 /// be overloaded.
 ///
 /// Each client decides from its own calls. Clients do not inform each other.
@@ -86,8 +86,8 @@ public struct EndpointHealth: Sendable {
 /// Requests that ask an endpoint whether it is healthy.
 ///
 /// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
-/// uses the client's transport directly and passes no gate. So it has no credentials, and is not
-/// logged, retried or limited. A gate runs at most one check for an endpoint, and 64 checks in all.
+/// uses the client's transport directly and passes no gate. So a check has no credentials, log
+/// lines, retries or limits. A gate runs at most one check for an endpoint, and 64 checks in all.
 ///
 /// Checks begin with the first call. They end when the endpoint leaves the list, or when the client
 /// is shut down or released.

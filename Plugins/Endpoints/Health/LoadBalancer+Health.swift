@@ -92,7 +92,7 @@ extension LoadBalancer {
         let count = state.order.count
         return count == 1
             ? "it is the only endpoint"
-            : "\(state.ejectedCount) of \(count) are ejected, which is the limit"
+            : "\(state.ejectedCount) of \(count) endpoints are ejected, which is the limit"
     }
 
     private func isPresent(_ member: EndpointMember, _ state: State) -> Bool {

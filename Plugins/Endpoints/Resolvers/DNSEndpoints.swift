@@ -24,7 +24,7 @@ public final class DNSEndpoints: EndpointResolver {
 
     /// Creates a resolver for a name.
     /// - Parameters:
-    ///   - name: The name. It may differ from the name in the requests' URLs.
+    ///   - name: The name, which may differ from the name in the requests' URLs.
     ///   - port: The port of all endpoints.
     ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` requests the next
     ///     answer up to a fifth earlier, at a random time, so that clients do not ask all at once.

@@ -98,7 +98,7 @@ public final class EndpointFile: EndpointResolver {
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw unusable("\(FileFault("inspect it"))")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("it is not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("expected a regular file") }
         let version = FileVersion(status)
         if version == known { return (version, nil) }
         guard status.st_size <= Self.maxBytes else {
@@ -106,7 +106,7 @@ public final class EndpointFile: EndpointResolver {
         }
         // If the file grows during the reading, the next check notices the change.
         guard let data = try? file.read(upToCount: Self.maxBytes, at: 0) else {
-            throw unusable("it could not be read")
+            throw unusable("the file could not be read")
         }
         return (version, data)
     }

@@ -14,8 +14,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Sends the requests for one host to its endpoints, and avoids endpoints that fail. \
-                Only the connections change: URL, `Host` and certificate keep the name. \
-                Place it inside `retry` and `hedge`, next to the transport, which must be `curl`.
+                Only the connections go to endpoints: URL, `Host` and certificate keep the name. \
+                Place the gate inside `retry` and `hedge`, next to the transport `curl`.
                 """,
                 settings: [
                     "for": "The host, with or without a port: `users.internal:8080`.",
@@ -27,16 +27,16 @@ extension Registry {
                         """, type: .list(of: .either(.string, .object))),
                     "list.address": "An address or a name, with its port if there is no `port`.",
                     "list.port": "The port.",
-                    "list.weight": "The share of the load, relative to the others.",
+                    "list.weight": "The share of the load, relative to the other endpoints.",
                     "list.zone": "The zone that the endpoint runs in.",
                     "file": """
                     A JSON file with such a list, or with an object whose `endpoints` is such a \
-                    list. It is read again when it changes. A file with a mistake is ignored.
+                    list. A changed file is read again. A file with a mistake is ignored.
                     """,
                     "interval": "How often the file is checked.",
                     "dns": "Uses the addresses of a name in DNS.",
-                    "dns.name": "The name. Without it, the name in `for` is used.",
-                    "dns.port": "The port of the endpoints. Without it, the port in `for` is used.",
+                    "dns.name": "The name. By default, the name in `for` is used.",
+                    "dns.port": "The port of the endpoints. By default, the port in `for` is used.",
                     "dns.refresh": "How long the addresses of a lookup are used.",
                     "dns.limit": "The longest time for a lookup.",
                     "policy": """
@@ -44,40 +44,40 @@ extension Registry {
                     after another, at random by weight, or by a key of the request.
                     """,
                     "hashHeader": """
-                    For `"hash"`, the header field with the key. Without it, the key is the path.
+                    For `"hash"`, the header field with the key. By default, the path is the key.
                     """,
                     "zone": "Prefers the endpoints of a zone.",
                     "zone.name": "The zone that the client runs in.",
                     "zone.spill": """
-                    The share of the zone's endpoints that must be usable. With fewer, requests \
-                    leave the zone.
+                    The share of the zone's endpoints that must be usable. If fewer are usable, \
+                    requests leave the zone.
                     """,
                     "subset": "Uses only a part of the endpoints, if a service has hundreds.",
                     "subset.size": "How many endpoints the client uses.",
                     "subset.clientIndex": .init(
                         """
-                        The number of this client among all clients, from 0 on. It can be a string \
-                        with a number, such as `{"env": "POD_INDEX"}`.
+                        The number of this client among all clients, from 0 on. A string with the \
+                        number is valid too, such as `{"env": "POD_INDEX"}`.
                         """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
-                    "health": "When an endpoint is ejected, and for how long.",
+                    "health": "The rules for when an endpoint is ejected, and for how long.",
                     "health.consecutiveFailures": """
-                    The number of failures in a row that ejects an endpoint. 0 turns this off.
+                    The number of failures in a row that ejects an endpoint. 0 means never.
                     """,
                     "health.interval": "The time over which success ratios are compared.",
                     "health.minimumRequests": """
-                    An endpoint is compared if it had this number of requests in that time.
+                    An endpoint is compared if it had this number of requests in the interval.
                     """,
                     "health.deviations": """
                     An endpoint is ejected if its success ratio is this number of standard \
                     deviations below that of the others.
                     """,
-                    "health.ejection": "How long the first ejection lasts. The next lasts longer.",
-                    "health.maxEjection": "How long an ejection lasts at most.",
+                    "health.ejection": "How long the first ejection lasts. Later ones last longer.",
+                    "health.maxEjection": "The longest time of an ejection.",
                     "health.maxEjected": """
-                    The share of the endpoints that may be ejected. With 0, none is ejected.
+                    The share of the endpoints that may be ejected. With 0, no endpoint is ejected.
                     """,
                     "health.panic": """
-                    The share of endpoints that must be healthy. With fewer, all are used.
+                    The share of endpoints that must be healthy. If fewer are healthy, all are used.
                     """,
                     "health.slowStart": """
                     The time until a new or returned endpoint gets its full share of requests.
@@ -288,8 +288,8 @@ extension Registry {
             gate: "canary",
             description: PartDescription(
                 """
-                Spreads the requests below a base URL over groups of servers, by weight. Place it \
-                outside gates for credentials, cookies, caches and circuits.
+                Spreads the requests below a base URL over groups of servers, by weight. Place the \
+                gate outside gates for credentials, cookies, caches and circuits.
                 """,
                 settings: [
                     "of": "The base URL of the requests.",
@@ -297,7 +297,7 @@ extension Registry {
                     "groups.baseURL": "The base URL of the group.",
                     "groups.weight": "The share of the requests, relative to the other groups.",
                     "keyHeader": """
-                    Each value of this header field goes to one group. Without it, each call does.
+                    Requests with the same value of this header field go to the same group.
                     """,
                 ],
                 example: #"""
@@ -311,10 +311,10 @@ extension Registry {
             description: PartDescription(
                 """
                 Sends copies of safe requests below a base URL to other servers in the background, \
-                and compares the answers. Place it next to the transport.
+                and compares the answers. Place the gate next to the transport.
                 """,
                 settings: [
-                    "of": "The base URL of the requests.", "to": "The base URL of their copies.",
+                    "of": "The base URL of the requests.", "to": "The base URL of the copies.",
                     "limit": "The maximum number of copies under way at a time.",
                     "maxBytes": "The maximum number of bytes of a copy or of its answer.",
                     "seconds": "The longest time of a copy.",

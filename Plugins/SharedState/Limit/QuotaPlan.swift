@@ -127,7 +127,7 @@ struct QuotaPlan: Sendable {
     }
 
     private struct UnusableGrant: Error, CustomStringConvertible {
-        var description: String { "its permits do not match the request" }
+        var description: String { "the granted permits do not match the request" }
     }
 
     /// The shortest time in which `permits` become available.

@@ -113,7 +113,7 @@ extension SharedState {
         (
             "replicas",
             """
-            How many replicas share the state. Without it, their heartbeats are counted. A limit \
+            How many replicas share the state. By default, their heartbeats are counted. A limit \
             is divided by this number while the store does not answer.
             """
         ),

@@ -35,8 +35,8 @@ public final class MemorySharedStore: SharedStore {
     /// Creates an empty store.
     /// - Parameters:
     ///   - timeSource: The clock of the store.
-    ///   - hidesTraffic: The value of ``hidesTraffic``. It is true, because nothing leaves the
-    ///     process, unless the store stands for another one while a stack file is only checked.
+    ///   - hidesTraffic: The value of ``hidesTraffic``: true, because nothing leaves the process,
+    ///     unless the store stands for another one while a stack file is only checked.
     public init(timeSource: any TimeSource = SystemTimeSource(), hidesTraffic: Bool? = true) {
         self.timeSource = timeSource
         self.hidesTraffic = hidesTraffic

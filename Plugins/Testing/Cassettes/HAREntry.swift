@@ -91,7 +91,7 @@ struct HAREntry: Sendable {
             throw ClientError(.configuration, "\(response.path).status is missing")
         }
         // Other tools write a status of 0 or less if there was no response.
-        if code <= 0 { return .none("the file has no response to it") }
+        if code <= 0 { return .none("the file has no response to this request") }
         guard (100...999).contains(code) else {
             throw ClientError(
                 .configuration, "\(response.path).status: \(code) is not an HTTP status")

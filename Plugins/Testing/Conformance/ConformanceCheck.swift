@@ -85,12 +85,12 @@ func requireError(
 ) async throws -> ClientError {
     let error = try await error(of: body)
     guard let error = error as? ClientError, codes.contains(error.code) else {
-        throw ConformanceFailure("it fails with \(error), not with one of \(codes)")
+        throw ConformanceFailure("the error is \(error), not one of \(codes)")
     }
     return error
 }
 
 func requireCancellation(from body: () async throws -> Void) async throws {
     let error = try await error(of: body)
-    try require(error is CancellationError, "it fails with \(error), not with CancellationError")
+    try require(error is CancellationError, "the error is \(error), not CancellationError")
 }

@@ -118,7 +118,7 @@ public enum InterceptorConformance {
                 try await clock.waitForTimer(in: .seconds(1_000_000))
                 call.cancel()
                 try await requireCancellation { _ = try await call.value }
-                try require(transport.sentCount == 1, "it was sent again")
+                try require(transport.sentCount == 1, "the request was sent again")
             },
             Check("Cancelling the context ends the call") { gate in
                 let clock = ManualClock()
@@ -128,7 +128,7 @@ public enum InterceptorConformance {
                 try await clock.waitForTimer(in: .seconds(1_000_000))
                 client.cancelAll()
                 _ = try await error { _ = try await call.value }
-                try require(transport.sentCount == 1, "it was sent again")
+                try require(transport.sentCount == 1, "the request was sent again")
             },
             Check("A dropped body is closed exactly once") { gate in
                 let ends = Mutex(0)
@@ -138,7 +138,7 @@ public enum InterceptorConformance {
                 try require(ends.withLock { $0 } == 3, "\(ends.withLock { $0 }) of 3 were closed")
                 let body = try await client.get(url).response().body
                 for try await _ in body { break }
-                try require(ends.withLock { $0 } == 4, "the reader's drop does not close it")
+                try require(ends.withLock { $0 } == 4, "a body that its reader drops is not closed")
             },
             Check("An error of the body reaches the caller unchanged") { gate in
                 let failure = ClientError(.incomplete, "cut off", transfer: .init(.receiving))
@@ -149,7 +149,7 @@ public enum InterceptorConformance {
                     _ = try await client(gate, transport).get(url).response().body.collect(upTo: 9)
                 }
                 try require(
-                    ClientError.Code.incomplete ~= error, "it fails with \(error)")
+                    ClientError.Code.incomplete ~= error, "the error is \(error)")
             },
         ]
     }

@@ -61,7 +61,7 @@ public enum SerializerConformance {
                 }
                 try require(
                     error is Broken || (error as? ClientError)?.code == .serialization,
-                    "it fails with \(error)")
+                    "the error is \(error)")
                 try require(ends.withLock { $0 } == 1, "the content is still open")
             },
         ]
@@ -100,7 +100,7 @@ public enum SerializerConformance {
                     _ = try await serializer.serialize(
                         Response(head: head, body: body), context: context)
                 } catch {
-                    try require(error is ClientError, "it fails with \(error)")
+                    try require(error is ClientError, "the error is \(error)")
                 }
                 let limit = 10_000 / chunk.count + 1000
                 try require(

@@ -14,15 +14,15 @@ extension SharedStoreConformance {
                     (site.first, "c d{}", 3),
                 ] {
                     let found = try await store.beat(name, of: site.key, for: .seconds(100))
-                    try require(found == count, "it counts \(found) replicas instead of \(count)")
+                    try require(found == count, "found \(found) replicas instead of \(count)")
                 }
                 let other = try await site.second.beat("a", of: site.key + "2", for: .seconds(100))
-                try require(other == 1, "it counts \(other) replicas in another group")
+                try require(other == 1, "found \(other) replicas in another group")
             },
             check("A replica that stops does not count any more") { site in
                 _ = try await site.first.beat("a", of: site.key, for: .seconds(100))
                 let both = try await site.second.beat("b", of: site.key, for: .milliseconds(200))
-                try require(both == 2, "it counts \(both) replicas instead of 2")
+                try require(both == 2, "found \(both) replicas instead of 2")
                 try await wait(for: "The end of the replica") {
                     try await site.first.beat("a", of: site.key, for: .seconds(100)) == 1
                 }
@@ -66,7 +66,7 @@ extension SharedStoreConformance {
             check("The kinds of state under one key do not affect each other") { site in
                 for _ in 0..<2 {
                     let found = try await site.first.beat("a", of: site.key, for: .seconds(100))
-                    try require(found == 1, "it counts \(found) replicas instead of 1")
+                    try require(found == 1, "found \(found) replicas instead of 1")
                 }
                 try await useAll(site, site.key)
                 let lock = try await site.first.lock(site.key, for: .seconds(100))
@@ -88,11 +88,11 @@ extension SharedStoreConformance {
         try await site.takeNothing(of: rules, firstAfter: hour, key: key)
         try require(try await site.second.token(key) == token, "the token is another one")
         try require(
-            try await site.second.cooldown(of: key) == nil, "it cools down without a reason")
+            try await site.second.cooldown(of: key) == nil, "the key cools down without a reason")
         try await site.first.coolDown(for: .seconds(100), key)
         let answer = try await site.take(rules, key: key)
         guard case .coolingDown = answer else {
-            throw ConformanceFailure("it should cool down, but it says \(answer)")
+            throw ConformanceFailure("expected a cool-down; found \(answer)")
         }
     }
 }
@@ -161,7 +161,7 @@ extension SharedStoreConformance {
                 try await site.first.coolDown(for: .milliseconds(400), site.key)
                 let answer = try await site.take(rules)
                 guard case .coolingDown(let left) = answer else {
-                    throw ConformanceFailure("a cool-down holds, but it says \(answer)")
+                    throw ConformanceFailure("expected a cool-down; found \(answer)")
                 }
                 try require(
                     left > .zero && left <= .milliseconds(401),
@@ -177,7 +177,7 @@ extension SharedStoreConformance {
                 try await site.first.coolDown(for: .seconds(100), site.key)
                 let answer = try await site.take(rules)
                 guard case .coolingDown(let left) = answer else {
-                    throw ConformanceFailure("a cool-down holds, but it says \(answer)")
+                    throw ConformanceFailure("expected a cool-down; found \(answer)")
                 }
                 try requireTime(left, .seconds(100), "the time left")
             },
@@ -206,7 +206,7 @@ extension SharedStoreConformance {
 
     private static func requireCooldown(_ site: Site, _ expected: Duration) async throws {
         guard let left = try await site.second.cooldown(of: site.key) else {
-            throw ConformanceFailure("it forgets the cool-down")
+            throw ConformanceFailure("the store forgets the cool-down")
         }
         try requireTime(left, expected, "the time left")
     }

@@ -11,7 +11,7 @@ extension SharedStoreConformance {
                 let lock = try await taken(site.first, site.key, .seconds(100))
                 let answer = try await site.second.lock(site.key, for: .seconds(100))
                 guard case .held(let left) = answer else {
-                    throw ConformanceFailure("it gives a lock twice")
+                    throw ConformanceFailure("the store gives a lock twice")
                 }
                 try requireTime(left, .seconds(100), "the time left of the lock")
                 try await site.second.unlock(lock)
@@ -74,7 +74,7 @@ extension SharedStoreConformance {
         [
             check("A content comes back byte for byte") { site in
                 try require(
-                    try await site.first.token(site.key) == nil, "there is one before it was stored"
+                    try await site.first.token(site.key) == nil, "a token is found before storage"
                 )
                 let all = Data((0...255).map { UInt8($0) })
                 let large = Data(repeating: 0x80, count: 65_536)

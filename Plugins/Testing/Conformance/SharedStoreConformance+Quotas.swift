@@ -25,7 +25,7 @@ extension SharedStoreConformance {
                 // Six permits were taken, two at once. So the seventh waits for five intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
-            check("Permits that are due within the reach are reserved, each with its time") {
+            check("Permits that are due within `reach` are reserved, each with its time") {
                 site in
                 let rules = [hourly(2)]
                 let reach = hour * 7 / 2
@@ -35,7 +35,7 @@ extension SharedStoreConformance {
                 let later = try await site.take(1, of: rules, reach: hour * 9 / 2)
                 try requireOffsets(later, hours: 4)
             },
-            check("A request with a small reach takes no permit that others reserved") { site in
+            check("A request with a small `reach` takes no permit that others reserved") { site in
                 let rules = [hourly(2)]
                 try await site.take(102, of: rules, 1...1000, reach: hour * 201 / 2 - hour / 4)
                 try await site.takeNothing(of: rules, firstAfter: hour * 101)
@@ -117,7 +117,7 @@ extension SharedStoreConformance {
                 let elapsed = begin.duration(to: clock.now).inSeconds
                 let most = burst + rate * elapsed * 1.01 + 1
                 try require(
-                    Double(taken) <= most, "it gave \(taken) permits in \(elapsed) s, not \(most)")
+                    Double(taken) <= most, "took \(taken) permits in \(elapsed) s, not \(most)")
             },
         ]
     }

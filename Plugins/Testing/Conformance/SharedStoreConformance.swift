@@ -54,13 +54,13 @@ public enum SharedStoreConformance {
         ) async throws -> QuotaGrant {
             let answer = try await take(rules, range, reach: reach, key: key)
             guard case .granted(let grant) = answer else {
-                throw ConformanceFailure("\(count) permits should be there, but it says \(answer)")
+                throw ConformanceFailure("expected \(count) permits; found \(answer)")
             }
             try require(
-                grant.permits == count, "it gives \(grant.permits) permits instead of \(count)")
+                grant.permits == count, "got \(grant.permits) permits instead of \(count)")
             try require(
                 grant.offsets.count == rules.count,
-                "it gives \(grant.offsets.count) offsets for \(rules.count) rules")
+                "got \(grant.offsets.count) offsets for \(rules.count) rules")
             return grant
         }
 
@@ -70,7 +70,7 @@ public enum SharedStoreConformance {
         ) async throws {
             let answer = try await take(rules, reach: reach, key: key)
             guard case .exhausted(let wait) = answer else {
-                throw ConformanceFailure("nothing should be left, but it says \(answer)")
+                throw ConformanceFailure("expected no permits; found \(answer)")
             }
             try requireTime(wait, time, "the time until the next permit")
         }

@@ -31,7 +31,7 @@ extension TransportConformance {
                 }
                 try require(
                     error.transfer?.isUnsent == false, "the error says that nothing was sent")
-                try require(road.server.requests.count == 1, "it was sent again")
+                try require(road.server.requests.count == 1, "the request was sent again")
             },
             check("A response that is not HTTP is a protocol error") { road in
                 for bytes in [
@@ -158,7 +158,7 @@ extension TransportConformance {
                 try await road.server.waitForRequests(1)
                 context.cancel(.failed(Reason()))
                 let error = try await error { _ = try await call.value }
-                try require(error is Reason, "it fails with \(error)")
+                try require(error is Reason, "the error is \(error)")
             },
             ending("Cancelling the context ends a body with the reason") { road in
                 struct Reason: Error {}
@@ -172,7 +172,7 @@ extension TransportConformance {
                         if count == 3 { context.cancel(.failed(Reason())) }
                     }
                 }
-                try require(error is Reason, "it fails with \(error)")
+                try require(error is Reason, "the error is \(error)")
             },
             ending("Cancelling an upload that the server does not read closes the connection") {
                 road in

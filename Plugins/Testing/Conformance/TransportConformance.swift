@@ -122,7 +122,7 @@ extension TransportConformance {
                 try require(
                     error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
                 )
-                try require(road.server.counts.requests == 0, "it went to the URL's host")
+                try require(road.server.counts.requests == 0, "the request went to the URL's host")
             },
             check("An address rule is checked before each connection and request (if supported)") {
                 road in

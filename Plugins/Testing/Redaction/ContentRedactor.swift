@@ -69,7 +69,7 @@ final class ContentRedactor {
         guard !content.isEmpty, let kind = kind(of: content, type) else {
             return self.content(content, types: types, isCut: isCut)
         }
-        return withhold(content, as: kind.name, "it is a range without the beginning")
+        return withhold(content, as: kind.name, "the range does not begin at the first byte")
     }
 
     private func read(

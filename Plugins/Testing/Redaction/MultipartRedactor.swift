@@ -49,7 +49,7 @@ struct MultipartRedactor {
         let lines = try delimiterLines()
         guard let first = lines.first else { throw .unreadable("it has no parts") }
         let isEnded = lines.last?.isLast == true
-        if !isEnded, !isCut { throw .unreadable("its last part has no end") }
+        if !isEnded, !isCut { throw .unreadable("the last part has no end") }
         var shown = other(bytes[..<first.range.lowerBound])
         for (index, line) in lines.enumerated() {
             shown += bytes[line.range]
@@ -68,7 +68,7 @@ struct MultipartRedactor {
         contents.pass.value(Array(text)) ?? Array(text)
     }
 
-    // All delimiters must use the same line break. Otherwise one recipient could see two parts
+    // All delimiters must use the same line break. With several, one recipient could see two parts
     // where another recipient sees a single part that contains a boundary.
     private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []

@@ -43,8 +43,8 @@ struct TextCoding {
             "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
-        // In these charsets, an ASCII byte may be the second byte of another character. So they are
-        // accepted only if all bytes are ASCII.
+        // In these charsets, an ASCII byte may be the second byte of another character. So these
+        // charsets are accepted only if all bytes are ASCII.
         let mixed = [
             "shift", "sjis", "x-sjis", "ms_kanji", "windows-31j", "cp932", "gb", "big5",
             "cp936", "cp949", "cp950", "euc", "ks_c", "ksc", "windows-949", "windows-936", "johab",

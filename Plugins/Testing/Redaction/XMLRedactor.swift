@@ -322,7 +322,7 @@ struct XMLRedactor {
                 }
             case .run(let run, let index):
                 let name = index.map { local(elements[$0].name) } ?? []
-                // The keys of a property list are kept. Otherwise two keys could become equal.
+                // The keys of a property list are kept: two hidden keys could become equal.
                 let isKey = isPropertyList && name.elementsEqual("key".utf8)
                 if let index, hidden[index], !isKey { hide(run, name) } else { copy(run) }
             }

@@ -136,7 +136,7 @@ public final class Simulation: Sendable {
             let failure: SimulationError
             if elapsed > limit {
                 failure = SimulationError(
-                    seed: seed, elapsed: elapsed, message: "it lasted longer than its limit")
+                    seed: seed, elapsed: elapsed, message: "the run lasted longer than its limit")
             } else if clock.runNext() {
                 continue
             } else {

@@ -24,7 +24,7 @@ final class SimulationExecutor: TaskExecutor {
             if !state.isClosed { state.ready.append(job) }
             return state.isClosed
         }
-        // Jobs that remain after the simulation run elsewhere. Otherwise their tasks would leak.
+        // Jobs that remain after the simulation run elsewhere, because their tasks would leak.
         if isClosed {
             DispatchQueue.global().async { [self] in
                 unsafe job.runSynchronously(on: asUnownedTaskExecutor())

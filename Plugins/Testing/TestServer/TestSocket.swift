@@ -23,8 +23,8 @@ private let notWaiting = MSG_DONTWAIT
 
 final class TestSocket: Sendable {
     private let descriptor: CInt
-    // Locked while the descriptor is shut down or closed. Otherwise the call could affect another
-    // socket with the same number.
+    // Locked while the descriptor is shut down or closed. Without the lock, a call could affect
+    // another socket with the same number.
     private let isClosed = Mutex(false)
 
     private init(descriptor: CInt) { self.descriptor = descriptor }

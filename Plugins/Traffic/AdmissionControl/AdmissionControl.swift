@@ -116,12 +116,12 @@ public struct AdmissionControl: Interceptor {
                 GateOrder(
                     .inside, .retry,
                     because:
-                        "It would see calls and not attempts, and rejections that a retry hides"
+                        "The gate would see calls, not attempts, and rejections that a retry hides"
                         + " would not count."),
                 GateOrder(
                     .inside, .hedge,
-                    because: "It would count all copies of a request as one, and a good copy would"
-                        + " hide what the server rejects."),
+                    because: "The gate would count all copies of a request as one, and a good copy"
+                        + " would hide what the server rejects."),
                 GateOrder(
                     .outside, .endpoints,
                     because:
@@ -129,19 +129,19 @@ public struct AdmissionControl: Interceptor {
                         + " refused."),
                 GateOrder(
                     .outside, .circuitBreaker,
-                    because: "It may refuse the calls that the breaker admits as probes, and the"
-                        + " circuit then stays open for longer."),
+                    because: "The gate may refuse the calls that the breaker admits as probes, and"
+                        + " the circuit then stays open for longer."),
                 GateOrder(.outside, .rateLimit, because: Self.inLine),
                 GateOrder(.outside, .concurrencyLimit, because: Self.inLine),
                 GateOrder(
                     .outsideOfPresent, .attemptTimeout,
-                    because: "A server that hangs is noticed only by attempts that end."),
+                    because: "The gate notices that a server hangs only when an attempt ends."),
             ])
     }
 
     private static let inLine =
-        "A call would wait in line although it is refused afterwards. Its place in line could delay"
-        + " a call of a higher class, or cause the refusal of that call."
+        "A call would wait in line although it is refused afterwards. This wait could delay a call"
+        + " of a higher class, or cause the refusal of that call."
 
     /// The origins to which some calls are refused.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
@@ -230,7 +230,7 @@ public struct AdmissionControl: Interceptor {
             // If the closure captures `origin` itself and is inlined, the compiler (6.3) crashes.
             let server = origin.description
             context.report(
-                "\(server) rejects most calls; this client refuses a share now", by: gateName)
+                "\(server) rejects most calls; a share of the calls is refused now", by: gateName)
         }
     }
 }

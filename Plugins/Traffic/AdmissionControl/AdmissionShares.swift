@@ -23,8 +23,7 @@ final class AdmissionShares: Sendable {
 
     private static let help = [
         refused:
-            "Share of the calls to a server that admission control refuses, from 0 to 1, at the"
-            + " last call to it.",
+            "Share of the calls to a server that admission control refused last, from 0 to 1.",
         "turnpike.admission_control.refusals": "Calls that admission control refused.",
     ]
 

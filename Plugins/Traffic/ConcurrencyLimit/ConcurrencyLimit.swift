@@ -30,8 +30,8 @@ public import TurnpikeCore
 /// wait for one another until a deadline, or the time limit of the refresh, ends the wait. To avoid
 /// this, place the limit inside such a gate, or let the gate use another client.
 ///
-/// The same problem has a task that reads a streamed body and calls the same origin for each
-/// element. If such bodies hold all permits, the calls wait until a deadline ends them. Without a
+/// A task that reads a streamed body and calls the same origin for each element has the same
+/// problem. If such bodies hold all permits, the calls wait until a deadline ends them. Without a
 /// deadline, the calls wait forever. Give such calls a deadline, collect the body before the calls,
 /// or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
@@ -105,7 +105,7 @@ public struct ConcurrencyLimit: Interceptor {
             facts.order = [.retry, .cache].map {
                 GateOrder(
                     .inside, $0,
-                    because: "Its back-off or its stored responses would count as latency of the"
+                    because: "The back-off or the stored responses would count as latency of the"
                         + " server, and the limit depends on this latency.")
             }
         }

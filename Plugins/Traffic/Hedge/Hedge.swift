@@ -105,7 +105,7 @@ public struct Hedge: Interceptor {
         if request.options[RetryableOption.self] == false {
             return "the call is marked as not retryable"
         }
-        return request.body.inMemory == nil ? "its content is not in memory" : nil
+        return request.body.inMemory == nil ? "the request's content is not in memory" : nil
     }
 
     private func delay(for origin: Origin, at now: MonotonicInstant) -> Duration? {

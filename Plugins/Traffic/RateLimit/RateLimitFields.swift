@@ -20,8 +20,8 @@ public struct ServiceLimit: Sendable, Hashable {
     public let policy: String
     /// How many units of the quota remain (`r`).
     public let availableQuota: Int
-    /// After the response, only the available quota may be used within this time (`t`); nil if the
-    /// server does not state it.
+    /// The time after the response in which only the available quota may be used (`t`); nil if the
+    /// server does not state this time.
     public internal(set) var effectiveWindow: Duration?
     /// The owner of the quota, if the server has a quota for each owner (`pk`).
     public internal(set) var partitionKey: Data?

@@ -62,7 +62,7 @@ extension RateLimiting {
     /// In each round, one call of each key starts, among the calls of one class (``Criticality``).
     /// If the queue is full, the call with the last turn is refused. With ``key(_:)``, each key has
     /// its own quota. With `takingTurns(by:)`, all keys share one quota.
-    /// - Parameter key: The key of a request. Calls without a key (nil) take turns together.
+    /// - Parameter key: The key of a request. Calls without a key (nil) count as one key.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
         var copy = self

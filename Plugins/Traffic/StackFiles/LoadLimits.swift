@@ -11,7 +11,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Stops requests to an origin that fails, and sends a few probes to find out when \
-                the origin has recovered. Place it inside `retry`.
+                the origin has recovered. Place the gate inside `retry`.
                 """,
                 settings: [
                     "failureRatio":
@@ -49,15 +49,15 @@ extension Registry {
             description: PartDescription(
                 """
                 Limits the number of running calls. A call runs until the body of its response has \
-                ended. Calls beyond the limit wait in line, critical calls first. Place it inside \
-                `retry`.
+                ended. Calls beyond the limit wait in line, critical calls first. Place the gate \
+                inside `retry`.
                 """,
                 settings: [
                     "total": "The maximum number of running calls to all origins together.",
                     "perOrigin": "The maximum number of running calls to one origin.",
                     "queue": """
-                    The maximum number of waiting calls. If so many wait, further calls fail, \
-                    sheddable calls first.
+                    The maximum number of waiting calls. If so many calls wait, further calls \
+                    fail, sheddable calls first.
                     """,
                     "turnHeader": .turnHeader,
                     "adaptive": """

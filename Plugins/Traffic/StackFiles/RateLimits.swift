@@ -12,16 +12,16 @@ extension Registry {
             gate: "rateLimit",
             description: PartDescription(
                 """
-                Limits the number of requests per second, or by several rules. Calls beyond the \
-                limit wait in line, critical calls first. With `shared`, all replicas have one \
+                Limits the requests by their number per second, or by several rules. Calls beyond \
+                the limit wait in line, critical calls first. With `shared`, all replicas have one \
                 limit together.
                 """,
                 settings: [
                     "perSecond":
-                        "The average number of requests per second. Without it, `rules` are needed.",
+                        "The average number of requests per second. Required without `rules`.",
                     "burst": .init(
                         "How many requests may be sent at once after a pause.", default: 1),
-                    "rules": "Additional rules. Every rule must allow a request.",
+                    "rules": "Additional rules. A request needs the permission of every rule.",
                     "rules.permits": .init("The number of requests in a period.", isRequired: true),
                     "rules.per": "The period.",
                     "rules.burst": "How many requests may be sent at once after a pause.",
@@ -38,8 +38,8 @@ extension Registry {
                     the field, a request takes one permit.
                     """,
                     "actualCostHeader": """
-                    The response field with the number of permits that the call has cost. The \
-                    difference is taken or returned.
+                    The response field with the number of permits that the call has cost. The gate \
+                    corrects the permits by the difference.
                     """,
                     "readsQuotaFields": """
                     Whether `RateLimit` or `X-RateLimit-Remaining` of a response can lower the \
@@ -48,7 +48,7 @@ extension Registry {
                     "queue": "The maximum number of waiting calls, for all origins together.",
                     "turnHeader": .turnHeader,
                     "scope": """
-                    Whether each origin has its own limit, or all origins have one together.
+                    Whether each origin has its own limit, or all origins share one limit.
                     """,
                     "metrics": .metrics, "switch": .control,
                 ],

@@ -17,8 +17,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Refuses a share of the calls to an origin that rejects most calls, so that the \
-                origin can serve the others. Place it inside `retry`, outside of `circuitBreaker` \
-                and `attemptTimeout`.
+                origin can serve the others. Place the gate inside `retry`, outside of \
+                `circuitBreaker` and `attemptTimeout`.
                 """,
                 settings: [
                     "threshold":
@@ -49,8 +49,8 @@ extension Registry {
             gate: "chaos",
             description: PartDescription(
                 """
-                Makes faults on purpose, to see how the gates outside react. It is off until \
-                `switch` is set. Place it next to the transport.
+                Makes faults on purpose, to see how the gates outside react. The gate is off until \
+                `switch` is set. Place the gate next to the transport.
                 """,
                 settings: [
                     "fault": "What goes wrong.", "status": "The status.",
@@ -58,7 +58,7 @@ extension Registry {
                     "rate": "The share of the requests that get the fault.",
                     "seed": "With the same seed, each run chooses the same requests.",
                     "hosts": "The hosts whose requests may get the fault. By default, any host.",
-                    "path": "The beginning of the paths of these requests.",
+                    "path": "The beginning of the paths whose requests may get the fault.",
                     "sparesUnrepeatable": "Whether to spare requests that must not be sent twice.",
                     "metrics": .metrics,
                     "switch": "The share of the calls for which the gate is on, from 0 to 1.",
@@ -72,15 +72,15 @@ extension Registry {
             description: PartDescription(
                 """
                 Sends a request with a safe method a second time if the response is late, and \
-                takes the first good response. Place it inside `retry`.
+                takes the first good response. Place the gate inside `retry`.
                 """,
                 settings: [
                     "after": """
-                    The wait before each further attempt. Without it, the wait is the `percentile` \
-                    of the latest waits for a head, and at least `atLeast`.
+                    The wait before each further attempt. Without `after`, the wait is the \
+                    `percentile` of the latest waits for a head, and at least `atLeast`.
                     """,
                     "percentile":
-                        "If there is no `after`: the share of the latest waits that were shorter.",
+                        "Without `after`: the gate waits longer than this share of latest waits.",
                     "atLeast": "The shortest wait, if there is no `after`.",
                     "attempts": "The maximum number of attempts, including the first.",
                     "budget": .budget, "metrics": .metrics, "switch": .control,
@@ -92,11 +92,11 @@ extension Registry {
             description: PartDescription(
                 """
                 Tells the next server in a header field how much time is left until the deadline. \
-                Place it inside `retry`.
+                Place the gate inside `retry`.
                 """,
                 settings: [
                     "header": .init("The field.", default: "grpc-timeout"),
-                    "form": "The form of its value: as in gRPC, with a unit, or a whole number.",
+                    "form": "The form of the value: as in gRPC, with a unit, or a whole number.",
                 ],
                 example: #"""
                     {"use": "propagateDeadline", "header": "X-Timeout-Ms", "form": "milliseconds"}

@@ -95,7 +95,7 @@ struct StoreState {
 enum StoreFault {
     /// While the circuit of the store is open, the store sends no command and throws this error.
     static let away = ClientError(
-        .connection, "the cache's server cannot be reached; it is temporarily not asked")
+        .connection, "the cache's server cannot be reached; for a while, the cache does not ask it")
 
     static func isOfOneKey(_ error: any Error) -> Bool {
         (error as? ClientError)?.message.contains("WRONGTYPE") ?? false

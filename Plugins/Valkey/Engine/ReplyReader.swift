@@ -102,7 +102,7 @@ final class ReplyReader {
             return nil
         }
         guard part.suffix(2).elementsEqual("\r\n".utf8) else {
-            throw fault("a value is longer than its length")
+            throw fault("a value is longer than its announced length")
         }
         return .bytes(part.dropLast(2))
     }

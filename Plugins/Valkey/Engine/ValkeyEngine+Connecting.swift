@@ -104,7 +104,7 @@ extension ValkeyEngine {
         case .failed(let reason):
             let advice =
                 connection.isKnown
-                ? "" : "; if it expects no TLS, write redis:// instead of rediss:// in the URL"
+                ? "" : "; if the server has no TLS, write redis:// instead of rediss:// in the URL"
             let text =
                 "the TLS handshake with \(connection.address) failed: \(ValkeyFault.shown(reason))"
             fail(connection, &state, ClientError(.tls, text + advice))

@@ -50,7 +50,7 @@ extension ValkeyEngine {
         case .connecting: "has not accepted a connection"
         case .securing:
             "has not ended the TLS handshake"
-                + (connection.isKnown ? "" : " (write redis:// if it expects no TLS)")
+                + (connection.isKnown ? "" : " (write redis:// if the server has no TLS)")
         default: "has not answered"
         }
     }

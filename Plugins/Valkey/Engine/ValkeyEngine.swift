@@ -219,14 +219,14 @@ final class ValkeyEngine: Sendable {
     private static func lost(
         _ connection: Connection, _ channel: Channel, _ count: Int64
     ) -> ClientError {
-        let reason = count == 0 ? "it closed the connection" : text(ofError: -count)
+        let reason = count == 0 ? "the server closed the connection" : text(ofError: -count)
         if channel.hasReceived {
             return ClientError(
                 .connection, "the connection to \(connection.address) was lost: \(reason)")
         }
         let advice =
             connection.isKnown
-            ? "" : "; if it expects TLS, write rediss:// instead of redis:// in the URL"
+            ? "" : "; if the server expects TLS, write rediss:// instead of redis:// in the URL"
         return ClientError(
             .connection,
             "\(connection.address) ended the connection before it answered (\(reason))\(advice)")

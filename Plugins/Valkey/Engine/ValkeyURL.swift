@@ -18,7 +18,7 @@ struct ValkeyURL: Sendable {
     ///   write instead. The text does not quote the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
-            throw Self.fault("it needs a scheme: write redis://host:6379/0")
+            throw Self.fault("the URL needs a scheme: write redis://host:6379/0")
         }
         let scheme = text[..<colon.lowerBound].lowercased()
         var rest = text[colon.upperBound...]
@@ -27,12 +27,12 @@ struct ValkeyURL: Sendable {
             return
         }
         guard let isSecure = Self.schemes[scheme] else {
-            throw Self.fault("its scheme must be redis, or rediss for TLS, or unix for a socket")
+            throw Self.fault("the scheme must be redis, or rediss for TLS, or unix for a socket")
         }
         self.isSecure = isSecure
         if rest.contains("?") || rest.contains("#") {
             throw Self.fault(
-                "it cannot have a query or a fragment; escape ? as %3F and # as %23 in a password")
+                "the URL has a query or a fragment; escape ? as %3F and # as %23 in a password")
         }
         // A password may contain an unescaped `@`, so the last `@` ends it.
         if let at = rest.lastIndex(of: "@") {
@@ -47,7 +47,7 @@ struct ValkeyURL: Sendable {
             addresses.append(try Self.address(part))
         }
         if addresses.count > Self.addressLimit {
-            throw Self.fault("it has more than \(Self.addressLimit) hosts; list only a few of them")
+            throw Self.fault("the URL has more than \(Self.addressLimit) hosts; list fewer")
         }
     }
 

@@ -89,7 +89,7 @@ struct SharedReply {
         ClientError(
             .protocol,
             "the server's reply to a script of shared state is not what the script returns; check"
-                + " that it is a Valkey or Redis server of version 5 or later")
+                + " that the server is Valkey or Redis 5 or later")
     }
 }
 

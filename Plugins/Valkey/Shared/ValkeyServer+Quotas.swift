@@ -68,9 +68,9 @@ extension QuotaRule {
 ///
 /// The state of a rule is the text `<backlog> <time>` under its own key. The backlog is how far the
 /// theoretical arrival time (TAT) was ahead when the rule was last changed. The time is that of the
-/// change. Both are in microseconds. For intervals far below a microsecond, a backlog keeps the
-/// precision of a double. A point in time would lose it. A rule without a key, or with any other
-/// text, has all its permits.
+/// change. Backlog and time are in microseconds. For intervals far below a microsecond, a backlog
+/// keeps the precision of a double. A point in time would lose it. A rule without a key, or with
+/// any other text, has all its permits.
 enum QuotaScripts {
     // Times count from 2026-01-01. If the server's clock has gone back, the script treats the time
     // as unchanged, so TAT goes back too. The new time must be written, because otherwise the

@@ -29,7 +29,7 @@ extension Registry {
                     "connections": "The number of connections to each node.",
                     "connectTimeout":
                         "The time for finding a host, connecting and logging in together.",
-                    "maxWaitingCommands": "If so many commands wait, a further one fails at once.",
+                    "maxWaitingCommands": "If so many commands wait, another fails at once.",
                     "maxWaitingBytes":
                         "If so many bytes wait to be sent, a further command fails at once.",
                 ],

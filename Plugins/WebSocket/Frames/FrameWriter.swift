@@ -29,8 +29,8 @@ enum FrameWriter {
         return frame
     }
 
-    // The loop handles eight bytes at a time. Otherwise, this loop would take most of the time of a
-    // large message.
+    // The loop handles eight bytes at a time. With single bytes, the loop would take most of the
+    // time of a large message.
     private static func apply(_ mask: UInt32, to bytes: UnsafeMutableRawBufferPointer) {
         let wide = (UInt64(mask) << 32 | UInt64(mask)).bigEndian
         var index = 0

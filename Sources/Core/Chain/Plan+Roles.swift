@@ -78,7 +78,7 @@ extension Plan {
         case .retry(let delay):
             guard outcome.isReplayable else {
                 context.call.record.lastStop = RetryStop(
-                    outcome, "its body cannot be sent a second time")
+                    outcome, "the request's body cannot be sent a second time")
                 retrier.retryWasAbandoned(outcome, context: context)
                 return nil
             }

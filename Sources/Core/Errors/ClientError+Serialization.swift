@@ -35,7 +35,7 @@ extension ClientError {
         case .dataCorrupted(let context):
             return "\(path(context.codingPath)) "
                 + fault(context.debugDescription, isTop: context.codingPath.isEmpty)
-        @unknown default: return "it does not match the expected type"
+        @unknown default: return "the value does not match the expected type"
         }
     }
 

@@ -153,9 +153,9 @@ extension LintRule {
 
         ## Overview
 
-        The position of a gate decides what it sees: outside of a retry it sees a call once, inside it sees
-        every attempt. The linter knows the mistakes of wrong positions. It sends nothing and runs no gate. It
-        uses only the facts that gates state (``/TurnpikeCore/GateFacts``), gates of users included. It says what
+        The position of a gate decides what the gate sees: outside of a retry it sees a call once, inside it sees
+        every attempt. The linter knows the mistakes of wrong positions. The linter sends nothing and runs no gate.
+        The linter uses only the facts that gates state (``/TurnpikeCore/GateFacts``). Each finding says what
         would happen with the figures of the stack.
 
         A test keeps a stack in order:

@@ -47,7 +47,7 @@ public final class StatusSocket: Sendable {
         var isBound = unsafe server.call(bind)
         if !isBound, errno == EADDRINUSE, let old = try folder.status(of: name) {
             guard old.st_mode & S_IFMT == S_IFSOCK, old.st_uid == geteuid() else {
-                throw FileFault(refusing: path, "it is no socket of this user", code: EEXIST)
+                throw FileFault(refusing: path, "not a socket, or another user's", code: EEXIST)
             }
             guard unsafe try !UnixSocket(path).call(connect), errno == ECONNREFUSED else {
                 throw FileFault(refusing: path, "a process serves it", code: EADDRINUSE)

@@ -21,7 +21,7 @@ public struct IdleTimeout: PhasedInterceptor {
     /// - Parameters:
     ///   - limit: The longest wait for a chunk. With zero or less, every wait fails.
     ///   - minBytesPerSecond: The lowest average rate; 0 allows any rate.
-    ///   - window: The waiting time for the average of the rate.
+    ///   - window: The waiting time over which the rate is averaged.
     public init(
         _ limit: Duration = .seconds(30), minBytesPerSecond: Int = 0,
         window: Duration = .seconds(10)

@@ -210,7 +210,7 @@ public struct Retry: RequestRetrier {
                 : "\(outcome.request.method) may have an effect each time; mark the call with"
                     + " retryable(), or give it an Idempotency-Key"
         }
-        return outcome.isReplayable ? nil : "its body cannot be sent a second time"
+        return outcome.isReplayable ? nil : "the request's body cannot be sent a second time"
     }
 
     /// Returns a reserved retry to the budget, because the gate did not send the retry.

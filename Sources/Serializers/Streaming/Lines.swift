@@ -189,7 +189,7 @@ struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         }
 
         private static func reason(_ error: any Error) -> String {
-            (error as? JSONSyntaxError)?.reason ?? "it does not match the expected type"
+            (error as? JSONSyntaxError)?.reason ?? "the value does not match the expected type"
         }
 
         mutating func next() async throws -> Value? { try await records.next() }

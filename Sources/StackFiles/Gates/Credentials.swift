@@ -10,7 +10,7 @@ extension Registry {
             gate: "cookies",
             description: PartDescription(
                 """
-                Sends cookies, and stores the cookies that servers set. Place it inside \
+                Sends cookies, and stores the cookies that servers set. Place the gate inside \
                 `redirect`.
                 """,
                 settings: [
@@ -29,8 +29,8 @@ extension Registry {
             gate: "hsts",
             description: PartDescription(
                 """
-                Uses TLS for hosts that require it (RFC 6797). Place it inside `redirect`, outside \
-                `cookies` and credentials.
+                Uses TLS for hosts that require it (RFC 6797). Place the gate inside `redirect`, \
+                outside `cookies` and credentials.
                 """,
                 settings: [
                     "file": """

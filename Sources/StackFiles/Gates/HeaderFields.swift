@@ -29,7 +29,7 @@ extension Registry {
                     "set": "The fields.",
                     "languages": """
                     The languages of `Accept-Language`, most preferred first. Only the first six \
-                    count.
+                    languages count.
                     """,
                     "origins": .secretOrigins,
                 ],
@@ -76,8 +76,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Adds a key to POST and PATCH requests, so that a server recognizes a repetition, \
-                and `retry` may send them again. Use it only with servers that support the key. \
-                Place it outside `retry`.
+                and `retry` may send them again. Use the gate only with servers that support the \
+                key. Place the gate outside `retry`.
                 """,
                 settings: [
                     "header": .init(
@@ -89,8 +89,8 @@ extension Registry {
             gate: "traceContext",
             description: PartDescription(
                 """
-                Propagates the trace context of a request to servers (W3C Trace Context). Place it \
-                inside `retry`, so that each attempt is a separate span.
+                Propagates the trace context of a request to servers (W3C Trace Context). Place \
+                the gate inside `retry`, so that each attempt is a separate span.
                 """,
                 settings: ["sampling": "The share of new traces that are marked as sampled."],
                 example: #"{"use": "traceContext", "sampling": 0.01}"#)
@@ -99,8 +99,8 @@ extension Registry {
             gate: "compressBodies",
             description: PartDescription(
                 """
-                Compresses request bodies. Use it only with servers that are known to accept \
-                compressed requests. Place it inside `retry`.
+                Compresses request bodies. Use the gate only with servers that are known to accept \
+                compressed requests. Place the gate inside `retry`.
                 """,
                 settings: [
                     "coding": "The content coding.",
@@ -124,8 +124,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Logs each request that passes through the gate, and each retry, redirect and \
-                message of a gate inside. Secrets are hidden. If the gate is outermost, it logs \
-                calls. Inside `retry`, it logs attempts.
+                message of a gate inside. Secrets are hidden. If the gate is outermost, the gate \
+                logs calls. Inside `retry`, the gate logs attempts.
                 """,
                 settings: [
                     "to": .init("Where the lines go: a file, or `\"stderr\"`.", default: "stderr"),
@@ -146,8 +146,8 @@ extension Registry {
             description: PartDescription(
                 """
                 Measures each request that passes through the gate, with the names of \
-                OpenTelemetry. Inside `retry`, it measures attempts. If the gate is outermost, it \
-                measures calls.
+                OpenTelemetry. Inside `retry`, the gate measures attempts. If the gate is \
+                outermost, it measures calls.
                 """,
                 settings: [
                     "to": .init(

@@ -32,8 +32,8 @@ extension Registry {
             gate: "redirect",
             description: PartDescription(
                 """
-                Follows redirects. Place it outside `retry`, `cookies` and credentials, so that \
-                they see each hop.
+                Follows redirects. Place the gate outside `retry`, `cookies` and credentials, so \
+                that these gates see each hop.
                 """,
                 settings: [
                     "limit": """
@@ -54,7 +54,7 @@ extension Registry {
             gate: "urlPolicy",
             description: PartDescription(
                 """
-                Restricts the URLs of requests, by scheme, host and address. Place it inside \
+                Restricts the URLs of requests, by scheme, host and address. Place the gate inside \
                 `redirect`, as far inside as possible.
                 """,
                 settings: [
@@ -85,8 +85,8 @@ extension Registry {
                 settings: [
                     "body": """
                     The maximum number of bytes of content, including streams and downloads. \
-                    Without it, content that is collected in memory is limited to 104857600 bytes, \
-                    and other content has no limit.
+                    Without `bytes`, content that is collected in memory is limited to 104857600 \
+                    bytes, and other content has no limit.
                     """,
                     "headers": "The maximum number of bytes of the header section.",
                     "headerCount": "The maximum number of lines of the header section.",

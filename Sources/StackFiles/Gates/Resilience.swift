@@ -11,7 +11,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Returns a substitute response if a call fails, or if its status is 500 or above. \
-                Place it outside the gates whose failures it replaces.
+                Place the gate outside the gates whose failures it replaces.
                 """,
                 settings: [
                     "status": "The status.",
@@ -51,7 +51,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Ends a call that takes longer than a limit. The limit covers queues, attempts, \
-                waits, redirects and the body together. Place it outermost.
+                waits, redirects and the body together. Place the gate outermost.
                 """,
                 settings: ["seconds": "The longest time of a call."],
                 example: #"{"use": "deadline", "seconds": 30}"#)
@@ -61,7 +61,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Ends an attempt if the head of its response does not arrive within a limit. Place \
-                it inside `retry`.
+                the gate inside `retry`.
                 """,
                 settings: ["seconds": "The longest time until the head of a response arrives."],
                 example: #"{"use": "attemptTimeout", "seconds": 10}"#)
@@ -75,7 +75,7 @@ extension Registry {
                     "minBytesPerSecond": """
                     The lowest average rate over `window`. 0 allows any rate.
                     """,
-                    "window": "The waiting time for the average of the rate.",
+                    "window": "The waiting time over which the rate is averaged.",
                 ],
                 example: #"{"use": "idleTimeout", "seconds": 30, "minBytesPerSecond": 1000}"#)
         ) { settings in

@@ -168,6 +168,6 @@ extension SettingDescription {
     /// The setting `cooldowns`, which ``Settings/cooldowns(_:_:)`` reads.
     public static let cooldowns: SettingDescription = """
         Whether a 429 or 503 with `Retry-After` stops all requests to the origin until that time. \
-        Limits and retries of a stack share these cool-downs. Always true with `shared`.
+        Limits and retries of a stack share the cool-downs. Always true with `shared`.
         """
 }

@@ -97,7 +97,7 @@ private struct DraftURLSession: Transport {
     }
 
     func send(_ request: Request, context: Context) async throws -> Response {
-        throw ClientError(.unsupported, "a transport of a check sends nothing")
+        throw ClientError(.unsupported, "a transport that is made for a check sends nothing")
     }
 
     func shutdown() async {}
@@ -110,6 +110,6 @@ extension URLSessionTransport.Configuration {
             "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...10_000)
         settings.refuse(
             "trust", "connectTimeout", "idleConnectionTimeout", "http2", "proxy", "unixSocket",
-            because: "URLSession on Linux does not support this; use the curl transport")
+            because: "URLSession on Linux does not support this setting; use the curl transport")
     }
 }

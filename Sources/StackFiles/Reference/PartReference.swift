@@ -83,25 +83,25 @@ struct PartObservation {
             add("", "the example is not a JSON object")
         }
 
-        if description?.summary.isEmpty != false { add("", "it has no description") }
+        if description?.summary.isEmpty != false { add("", "the part has no description") }
         let described = (description?.settings ?? []).map { (name: $0.key, is: $0.value) }
         let names = described.map(\.name)
         for (position, name) in names.enumerated() {
-            if names[..<position].contains(name) { add(name, "it is described twice") }
-            if reads[name] == nil { add(name, "it is described, but nothing reads it") }
+            if names[..<position].contains(name) { add(name, "the setting is described twice") }
+            if reads[name] == nil { add(name, "the setting is described, but nothing reads it") }
         }
         let others = reads.names.filter { !names.contains($0) && !Self.sharedNames.contains($0) }
-        for name in others { add(name, "it has no description") }
+        for name in others { add(name, "the setting has no description") }
 
         let all = described + others.map { (name: $0, is: SettingDescription("")) }
         let settings = all.map { name, description in
             let read = reads[name]
             let type = description.type ?? read?.type ?? .any
             if read != nil, !type.isKnown {
-                add(name, "the reads of the factory do not show its type; describe it")
+                add(name, "the reads of the factory do not show the type; describe the type")
             }
             if let told = description.defaultValue, let other = read?.defaultValue, told != other {
-                add(name, "its default is described as \(told), but read as \(other)")
+                add(name, "the default is described as \(told), but read as \(other)")
             }
             return PartReference.Setting(
                 name: name, meaning: description.meaning, type: type,

@@ -227,7 +227,7 @@ struct ReferenceSchema {
     ]
 
     private static let headers: JSONValue = [
-        "description": "Header fields. Each is a pair of a name and a value.",
+        "description": "Header fields. Each field is a pair of a name and a value.",
         "type": "array",
         "items": [
             "type": "array", "items": ["$ref": "#/$defs/text"], "minItems": 2, "maxItems": 2,

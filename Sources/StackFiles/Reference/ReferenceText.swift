@@ -36,7 +36,7 @@ struct ReferenceText {
         if let type = part.typeName { lines.append("In code: \(link(type)).") }
         if !part.aliases.isEmpty {
             let names = part.aliases.map { "`\($0)`" }.joined(separator: ", ")
-            lines.append("Its earlier name in files, \(names), is still accepted.")
+            lines.append("The earlier name in files, \(names), is still accepted.")
         }
         if !lines.isEmpty { text += lines.joined(separator: " ") + "\n\n" }
         if !part.settings.isEmpty {
@@ -87,9 +87,9 @@ struct ReferenceText {
         """
 
     private static let sharedHead = """
-        State that the replicas of a service share. A gate uses the state if its setting `shared`
-        is true or names the state, such as `"shared": "memory"`. A file describes the state once.
-        If that part of the file is unchanged, a reload keeps the state.
+        The state that all replicas of a service share. A gate uses the state if its setting
+        `shared` is true or names the state, such as `"shared": "memory"`. A file describes the
+        state once. If that part of the file is unchanged, a reload keeps the state.
         """
 
     private static let gatesHead = """

@@ -209,13 +209,13 @@ public final class Folder: Sendable {
 
     private func refuseLink(_ name: String) throws(FileFault) {
         if let status = try status(of: name), status.st_mode & S_IFMT == S_IFLNK {
-            throw FileFault(refusing: "\(path)/\(name)", "it is a symbolic link", code: ELOOP)
+            throw FileFault(refusing: "\(path)/\(name)", "the path is a symbolic link", code: ELOOP)
         }
     }
 
     private func check(_ status: stat, of name: String) throws(FileFault) {
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw FileFault(refusing: "\(path)/\(name)", "it is not a regular file", code: EINVAL)
+            throw FileFault(refusing: "\(path)/\(name)", "not a regular file", code: EINVAL)
         }
         try Self.check(status, "the file \(path)/\(name)", trust)
     }
@@ -227,7 +227,7 @@ public final class Folder: Sendable {
         guard trust == .own, status.st_mode & othersWrite != 0 else { return }
         throw FileFault(
             refusing: what,
-            "other users may write to it (mode \(String(status.st_mode & 0o7777, radix: 8)));"
+            "others may write to the path (mode \(String(status.st_mode & 0o7777, radix: 8)));"
                 + " remove that permission (chmod go-w)", code: EPERM)
     }
 
@@ -236,7 +236,7 @@ public final class Folder: Sendable {
     ) throws(FileFault) {
         guard trust == .own, status.st_uid != geteuid(), status.st_uid != 0 else { return }
         throw FileFault(
-            refusing: what, "it belongs to another user (ID \(status.st_uid))", code: EPERM)
+            refusing: what, "the path belongs to another user (ID \(status.st_uid))", code: EPERM)
     }
 
     private static let othersWrite: mode_t = S_IWGRP | S_IWOTH

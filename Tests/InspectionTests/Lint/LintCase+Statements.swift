@@ -19,7 +19,7 @@ extension LintCase {
         LintCase(
             "stated-order", [.admissionControl(), .retry(), .attemptTimeout()],
             [.retry(), .admissionControl(), .attemptTimeout()],
-            "AdmissionControl must stand inside of Retry. It would see calls"),
+            "AdmissionControl must stand inside of Retry. The gate would see calls"),
         LintCase(
             "stated-order", [.circuitBreaker(), .admissionControl(), .attemptTimeout()],
             [.admissionControl(), .circuitBreaker(), .attemptTimeout()],

@@ -141,8 +141,8 @@ final class DiskBacklog: Sendable {
 
     /// Ends a task, and returns the next task if changes were added.
     ///
-    /// Unless the queue is long, the next task starts a little later. Otherwise each batch would be
-    /// small under load, and would need its own file.
+    /// Unless the queue is long, the next task starts a little later. Without the delay, each batch
+    /// would be small under load, and would need its own file.
     func next(after start: Start) -> Start? {
         state.withLock { state in
             guard state.start?.number == start.number else { return nil }

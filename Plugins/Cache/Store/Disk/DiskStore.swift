@@ -15,8 +15,8 @@ import TurnpikeSupport
 ///
 /// The folder must belong to this user or to the superuser. Nobody else may write to the folder,
 /// unless it is sticky as `/tmp` is. The same holds for the files in the folder, and links are
-/// refused. Otherwise calls continue without the folder, and a log entry, at most once a minute,
-/// names the folder and the reason.
+/// refused. If the folder is refused, calls continue without it, and a log entry, at most once a
+/// minute, names the folder and the reason.
 ///
 /// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
 /// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the
@@ -73,7 +73,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Writes after `delay`, or earlier on a flush or with a long queue; nil waits for these.
+    /// Writes on a flush, with a long queue, or after `delay` (nil for never).
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
@@ -148,7 +148,7 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // If `isHidden`, look-ups of the key wait for the removal. Otherwise look-ups find the entry
+    // If `isHidden`, look-ups of the key wait for the removal. If not, look-ups find the entry
     // again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false

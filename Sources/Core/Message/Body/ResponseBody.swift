@@ -114,7 +114,7 @@ public struct ResponseBody: Sendable {
         public var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
-    /// Throws an error if the value of the body is no longer needed.
+    /// Throws an error if the caller no longer needs the value that is made from the body.
     ///
     /// The value is no longer needed if the reader's task was cancelled, if the body was abandoned,
     /// or if the deadline of the call has ended. If a body is complete, no other code checks the

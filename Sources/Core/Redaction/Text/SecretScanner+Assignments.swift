@@ -132,7 +132,7 @@ extension SecretScanner {
         {
             return hideNow(credential)
         }
-        // A scheme without a credential: "Authorization: Bearer <token>".
+        // A scheme before a placeholder is no secret: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
         // A list or an object is not prose, and its content is already scanned.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")

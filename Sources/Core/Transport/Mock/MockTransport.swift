@@ -173,7 +173,7 @@ public final class MockTransport: Transport {
         guard let nearest else { return "no stub matches \(request): the transport has no stubs" }
         let reason =
             nearest.element.isEmpty
-            ? "all its responses are already used" : nearest.element.joined(separator: ", and ")
+            ? "the responses of this stub are used up" : nearest.element.joined(separator: ", and ")
         return
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }

@@ -25,7 +25,7 @@ extension LintRule {
             "rate-limit-above-cache", .warning, "A rate limit outside of the cache",
             harm: "A stored response takes a token, or waits for a token, though nothing is sent.",
             remedy: "Move the cache outside of the limit",
-            source: "documentation of RateLimit: it is meant for requests that reach the server",
+            source: "documentation of RateLimit: the limit is for requests that reach the server",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .rateLimit) },
             story: { edge, _ in
@@ -41,7 +41,7 @@ extension LintRule {
             "concurrency-limit-above-cache", .warning, "A concurrency limit outside of the cache",
             harm: "A stored response needs a permit, and waits behind calls that are sent.",
             remedy: "Move the cache outside of the limit",
-            source: "documentation of ConcurrencyLimit: it is meant for requests to a server",
+            source: "documentation of ConcurrencyLimit: the limit is for requests to a server",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .concurrencyLimit) },
             story: { edge, _ in
@@ -82,7 +82,7 @@ extension LintRule {
                 other calls wait, although the server has little to do.
                 """,
             remedy: "Move the gate that shares exchanges outside of the limit",
-            source: "documentation of Coalesce: place it outside of gates that count calls",
+            source: "documentation of Coalesce: the gate stands outside of gates that count calls",
             offender: .inner,
             edges: { subject in
                 subject.edges(
@@ -161,11 +161,11 @@ extension LintRule {
             "store-limit-near-timeout", .warning, "A store that may use up a time limit",
             harm: """
                 If the store of shared state does not answer, a call waits up to the time limit of \
-                the store, and then continues with local state. This wait counts toward the limits \
+                the store, and then continues with local state. The wait counts toward the limits \
                 around the gate. So a slow store makes calls fail that the server would answer.
                 """,
             remedy: "Lower the time limit of the store to a tenth of the limit around the gate",
-            source: "documentation of SharedRateLimit: after this wait, it decides locally",
+            source: "documentation of SharedRateLimit: after this wait, the limit decides locally",
             check: { subject in
                 subject.entries.flatMap { outer -> [LintDraft] in
                     guard let limit = outer.limit(.head) ?? outer.limit(.body) else { return [] }
@@ -205,13 +205,13 @@ extension LintRule {
                 }
             }),
         LintRule(
-            "local-limit-beside-shared-state", .hint, "A rate limit of each replica",
+            "local-limit-beside-shared-state", .hint, "A separate rate limit in each replica",
             harm: """
-                The replicas share other state, but each replica has this limit for itself. Ten \
-                replicas together send ten times the rate.
+                The replicas share other state, but each replica has its own rate limit. Ten \
+                replicas together send ten times as many requests as one limit allows.
                 """,
             remedy: "If the replicas have one quota together, let the limit use the shared state",
-            source: "documentation of RateLimit: it counts the calls of its own process",
+            source: "documentation of RateLimit: the limit counts the calls of its own process",
             check: { subject in
                 let limits = subject.all(.rateLimit)
                 guard let sharing = subject.entries.first(where: { $0.storeWait != nil }),
@@ -219,8 +219,8 @@ extension LintRule {
                 else { return [] }
                 return limits.map {
                     LintDraft(
-                        "each replica has the limit of \($0.name) for itself, although they share the"
-                            + " state of \(sharing.name)", sharing, $0)
+                        "each replica has the limit of \($0.name) for itself, although the"
+                            + " replicas share the state of \(sharing.name)", sharing, $0)
                 }
             }),
         LintRule(

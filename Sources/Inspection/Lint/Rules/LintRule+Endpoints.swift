@@ -41,9 +41,9 @@ extension LintRule {
         LintRule(
             "wait-inside-endpoints", .warning, "A wait after the choice of an endpoint",
             harm: """
-                The endpoint is chosen before the wait. After the wait, it may be busy, ejected, \
-                or gone. Requests that wait count as running at the endpoint, and their waits \
-                count as its latency.
+                The endpoint is chosen before the wait. After the wait, the endpoint may be busy, \
+                ejected, or gone. Requests that wait count as running at the endpoint, and their \
+                waits count as its latency.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
             source: "documentation of Endpoints: a choice is right only for the moment",
@@ -67,7 +67,7 @@ extension LintRule {
                 its failures.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
-            source: "documentation of Endpoints: responses from inside judge the endpoint",
+            source: "documentation of Endpoints: responses of inner gates count for the endpoint",
             edges: { subject in
                 subject.edges(
                     subject.entries.filter {
@@ -90,7 +90,7 @@ extension LintRule {
                 its rule and its checks have no effect.
                 """,
             remedy: "Keep only one of the two gates",
-            source: "documentation of Endpoints: it keeps a connect target that is already set",
+            source: "documentation of Endpoints: the gate keeps a connect target that is set",
             check: { subject in
                 let gates = subject.all(.endpoints)
                 return gates.compactMap { inner -> LintDraft? in

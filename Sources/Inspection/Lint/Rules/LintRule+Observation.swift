@@ -10,10 +10,10 @@ extension LintRule {
             "log-blind", .warning, "A log inside of a gate that answers by itself",
             harm: """
                 If an outer gate, such as a cache or a circuit breaker, answers or refuses a call, \
-                the log has no line for the call. In an outage the log shows fewer calls.
+                the log has no line for the call. In an outage, the log then shows too few calls.
                 """,
             remedy: "Move the log outside of this gate, or add another log there",
-            source: "documentation of Log: as the outermost gate, it logs calls",
+            source: "documentation of Log: an outermost log has a line for each call",
             edges: { subject in
                 subject.edges(
                     subject.outermost(.log),
@@ -103,8 +103,8 @@ extension LintRule {
                     for case .limitsDecoding(let ratio) in entry.effects
                     where ratio < Limits.Bounds().ratio {
                         return LintDraft(
-                            "content whose size is not declared may become more than \(ratio) times as"
-                                + " large: the transport does not count the bytes before decoding",
+                            "content of undeclared size may grow to more than \(ratio) times its"
+                                + " size: the transport does not count the bytes before decoding",
                             entry)
                     }
                     return nil

@@ -127,8 +127,8 @@ extension LintRule {
             "validation-inside-redirect", .hint, "A validation inside the redirect",
             harm: """
                 Each redirect is refused before it is followed. A gate between the validation and \
-                the redirect, such as a log or a breaker, sees an error although there is none. \
-                Also, the beginning of the redirect's content is read.
+                the redirect, such as a log or a breaker, sees an error although no error has \
+                occurred. Also, the beginning of the redirect's content is read.
                 """,
             remedy: "Move the validation outside of the redirect",
             source: "RFC 9110 §15.4; documentation of Validate",

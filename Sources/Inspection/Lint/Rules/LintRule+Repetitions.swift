@@ -28,7 +28,7 @@ extension LintRule {
         LintRule(
             "fixed-idempotency-key", .error, "One idempotency key for all calls",
             harm: """
-                A server takes each later request for a repetition of the first one. So the \
+                A server takes each later request for a repetition of the first request. So the \
                 server performs only the first request, and answers all with the first response.
                 """,
             remedy: "Leave the field out, and add a gate that makes a key for each call",
@@ -50,7 +50,7 @@ extension LintRule {
             "unsafe-retry-without-key", .hint, "A retry of POST without a key",
             harm: """
                 If a server has done the work but its answer is lost, the server does the work \
-                again, such as a second order or a second payment.
+                again: it makes a second payment, for example.
                 """,
             remedy: "Add an idempotency key outside of the retry, if the server knows such keys",
             source: "RFC 9110 §9.2.2",
@@ -73,7 +73,7 @@ extension LintRule {
                 and a cache may store the substitute.
                 """,
             remedy: "Move the fallback outside of these gates",
-            source: "documentation of Fallback: place it outside of gates whose failures it covers",
+            source: "documentation of Fallback: the gates whose failures it covers are inside",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .answers(.substitute) }),
@@ -93,7 +93,7 @@ extension LintRule {
                 most substitutes are meant for slow servers.
                 """,
             remedy: "Move the fallback outside of the deadline",
-            source: "documentation of Fallback: a deadline outside of it also ends the fallback",
+            source: "documentation of Fallback: an outer deadline ends the fallback too",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .answers(.substitute) }),

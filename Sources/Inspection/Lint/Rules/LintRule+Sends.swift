@@ -24,7 +24,7 @@ extension LintRule {
                     + " the retry and counts calls"
             }),
         LintRule(
-            "breaker-without-attempt-timeout", .hint, "A circuit breaker that ignores hangs",
+            "breaker-without-attempt-timeout", .hint, "A breaker without an attempt timeout",
             harm: """
                 A call whose deadline passes does not count against the server. So if a server \
                 accepts requests and never answers, the circuit stays closed.
@@ -45,11 +45,11 @@ extension LintRule {
         LintRule(
             "rate-limit-outside-retry", .warning, "A rate limit outside of the retry",
             harm: """
-                A call takes one token, and each further attempt is sent without a token. A server \
-                that fails gets several times the rate, at the worst time.
+                A call takes one token, and each further attempt is sent without a token. So a \
+                server that fails gets several times as many requests as the limit allows.
                 """,
             remedy: "Move the rate limit inside of the retry, or add another rate limit there",
-            source: "documentation of RateLimit: inside a retry, it limits sent requests",
+            source: "documentation of RateLimit: inside a retry, the limit counts sent requests",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .rateLimit) },
             story: { edge, _ in
@@ -60,7 +60,7 @@ extension LintRule {
             "concurrency-limit-outside-retry", .hint, "A concurrency limit outside of the retry",
             harm: """
                 A call holds its permit through all its back-offs, while it sends nothing. In an \
-                outage, calls that wait for their next attempt keep out others that would succeed.
+                outage, calls that wait for their next attempt keep out calls that would succeed.
                 """,
             remedy: "Move the concurrency limit inside of the retry, or add another limit there",
             source: "documentation of ConcurrencyLimit: in a retry, back-offs hold no permit",
@@ -113,8 +113,8 @@ extension LintRule {
         LintRule(
             "hedge-inside-rate-limit", .warning, "A hedge inside the rate limit",
             harm: """
-                A call takes one token, and each copy is sent without a token. A server that is \
-                slow gets several times the rate.
+                A call takes one token, and each copy is sent without a token. So a slow server \
+                gets several times as many requests as the limit allows.
                 """,
             remedy: "Move the hedge outside of the limit, or add another limit inside of it",
             source: "documentation of Hedge: a copy passes only the gates inside of the hedge",
@@ -130,7 +130,7 @@ extension LintRule {
             "hedge-never", .warning, "A hedge that comes too late",
             harm: "The attempt timeout ends the first request before a copy would be sent.",
             remedy: "Let the hedge wait for less time than the attempt timeout",
-            source: "documentation of Hedge: it is not a retry, and sends nothing after a failure",
+            source: "documentation of Hedge: a hedge sends nothing after a failure",
             check: { subject in
                 subject.all(.hedge).flatMap { hedge in
                     subject.all(.attemptTimeout, inside: hedge).compactMap { attempt in

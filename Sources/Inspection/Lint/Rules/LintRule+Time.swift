@@ -9,8 +9,8 @@ extension LintRule {
             "deadline-inside-retry", .error, "A deadline inside a retry",
             harm: """
                 Each attempt has the whole deadline, and the waits between attempts have no limit. \
-                A call may take several times as long as the deadline says. Also, an attempt that \
-                the deadline ends is not tried again, because a deadline ends a call.
+                A call may take several times as long as the deadline says. Also, if the deadline \
+                ends an attempt, no further attempt follows, because a deadline ends the whole call.
                 """,
             remedy: "Move the deadline outside, and limit attempts by an attempt timeout",
             source: "gRPC, \"Deadlines\": a deadline covers a call with all its attempts",
@@ -94,7 +94,7 @@ extension LintRule {
                 not buffered for a retry either, because the limit ends with the head.
                 """,
             remedy: "Move the attempt timeout inside of the retry",
-            source: "documentation of AttemptTimeout: no retry inside of it gets its error",
+            source: "documentation of AttemptTimeout: an inner retry does not get the error",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
@@ -109,7 +109,7 @@ extension LintRule {
                 A copy has only the time that the first request leaves, and ends with this request.
                 """,
             remedy: "Move the attempt timeout inside of the hedge",
-            source: "documentation of Hedge: it stands outside of gates that must see each attempt",
+            source: "documentation of Hedge: gates that must see each attempt are inside",
             offender: .inner,
             edges: { $0.edges($0.all(.hedge), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in

@@ -165,7 +165,7 @@ enum Fault {
             return Kind(code: .tooLarge, message: "the response's header section is too large")
         case is NIOHTTP2Errors.ContentLengthViolated:
             return Kind(
-                code: .incomplete, message: "the body does not have the length in its head")
+                code: .incomplete, message: "the body has another length than the head states")
         case is NIOHTTP2Errors.IOOnClosedConnection, is NIOHTTP2Errors.NoSuchStream:
             return lost(phase)
         default: return garbled

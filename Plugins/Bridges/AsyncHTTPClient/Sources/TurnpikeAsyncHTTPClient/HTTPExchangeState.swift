@@ -30,7 +30,7 @@ struct HTTPExchangeState {
     /// Whether the reader wants more content; see `didReceiveBodyPart`.
     enum Demand {
         case open
-        /// The reader asked for more before the connection waited for this.
+        /// The reader asked for more content before the connection waited for the reader.
         case resumed
         case awaited(EventLoopPromise<Void>)
     }

@@ -72,9 +72,9 @@ enum WireHead {
             let text = Grammar.trimmed(value)
             guard text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }),
                 let number = Int64(text)
-            else { return .failure(broken("its length is not a number")) }
+            else { return .failure(broken("Content-Length is not a number")) }
             if let length, length != number {
-                return .failure(broken("it has two different lengths"))
+                return .failure(broken("Content-Length has two different values"))
             }
             length = number
         }

@@ -117,11 +117,11 @@ extension Registry {
             gate: "tracing",
             description: PartDescription(
                 """
-                Makes spans of swift-distributed-tracing. Place it outermost for the span of the call, \
-                and once more as the last gate, with `"spans": "attempts"`, for the requests that \
-                are sent.
+                Makes spans of swift-distributed-tracing. Place the gate outermost for the span of \
+                the call, and once more as the last gate, with `"spans": "attempts"`, for the \
+                requests that are sent.
                 """,
-                settings: ["spans": "What has a span: the call, or each request that is sent."],
+                settings: ["spans": "Whether the call has a span, or each request that is sent."],
                 example: #"{"use": "tracing", "spans": "call"}"#)
         ) { settings -> any Gate in
             let spans = SpanMaker(tracer: nil, redaction: .standard)
