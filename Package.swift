@@ -479,7 +479,8 @@ let package = Package(
         .testTarget(
             name: "CurlTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeCurlStackFiles",
+                "CTurnpikeCurl", "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
+                "TurnpikeCurlStackFiles",
                 "TurnpikeEndpoints", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
                 "TurnpikeTraffic", "TurnpikeWebSocket",
             ],

@@ -133,11 +133,17 @@ struct ProxyRoutes: Sendable {
     private(set) var exceptions = ""
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a variable of the environment
-    ///   is not the URL of a proxy.
+    ///   is not the URL of a proxy, or if the host or port of a proxy is not valid.
     init(_ choice: CurlTransport.ProxyChoice) throws {
         switch choice.kind {
         case .direct: break
         case .through(let proxy):
+            // libcurl would quote the password in its error.
+            let parsed = CurlTransport.Proxy(proxy.curlText)
+            guard parsed?.host == proxy.host, parsed?.port == proxy.port else {
+                throw ClientError(
+                    .configuration, "the proxy has no valid host, or its port is not 1 to 65535")
+            }
             http = proxy
             https = proxy
             exceptions = proxy.exceptions.joined(separator: ",")

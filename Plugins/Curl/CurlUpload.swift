@@ -152,6 +152,8 @@ final class UploadPipe: Sendable {
         case reader(RequestBodyReader)
         case body(RequestBody)
 
+        var isOpen: Bool { if case .reader = self { true } else { false } }
+
         func open() throws -> RequestBodyReader {
             switch self {
             case .reader(let reader): reader
@@ -201,20 +203,26 @@ final class UploadPipe: Sendable {
         }
         guard let source else { return }
         // The task ends with the content, or by `close`, which every end of a transfer calls.
-        let task = Task.inheriting(immediately: false) { [self] in
-            do {
-                guard let reader = try opened(source) else { return }
-                while let chunk = try await reader.nextToSend() { try await write(chunk) }
-                finish(.ended(trailers: reader.trailers))
-            } catch {
-                finish(.failed(error))
-            }
-        }
+        // If a body is opened again, the current task may be the caller of another transfer.
+        let task =
+            source.isOpen
+            ? Task.inheriting(immediately: false) { [self] in await read(source) }
+            : Task.apart { [self] in await read(source) }
         let isClosed = state.withLock { state in
             state.task = task
             return state.phase.isClosed
         }
         if isClosed { task.cancel() }
+    }
+
+    private func read(_ source: Source) async {
+        do {
+            guard let reader = try opened(source) else { return }
+            while let chunk = try await reader.nextToSend() { try await write(chunk) }
+            finish(.ended(trailers: reader.trailers))
+        } catch {
+            finish(.failed(error))
+        }
     }
 
     /// Returns nil if the transfer is over.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -10,6 +11,25 @@ import TurnpikeTesting
 /// Calls that begin, end and are given up at once; for the thread sanitizer.
 @Suite("CurlTransport under concurrent calls")
 struct CurlConcurrencyTests {
+    @Test("A call that begins while a reader of figures has the engine's lock is begun afterwards")
+    func beginsUnderLock() async throws {
+        let server = try TestServer()
+        server.route("/", .status(200, body: Data("hello".utf8)))
+        let transport = try CurlTransport()
+        let client = Client(baseURL: server.target, transport: transport, stack: [])
+        #expect(try await client.get("").string() == "hello")
+        let executor = QueueExecutor()
+        let engine = try #require(transport.executor as? CurlEngine)
+        let second = engine.state.withLock { _ in
+            let second = Task(executorPreference: executor) { try await client.get("").string() }
+            // The caller has found the lock taken once its job has returned.
+            while engine.inbox.withLock({ $0.transfers.isEmpty }) { executor.queue.sync {} }
+            executor.queue.sync {}
+            return second
+        }
+        #expect(try await second.value == "hello")
+    }
+
     @Test("A shutdown ends an upload whose content comes by the same transport")
     func forwarding() async {
         // Where it went wrong the process ended, or stood still.
@@ -29,5 +49,14 @@ struct CurlConcurrencyTests {
             let error = await #expect(throws: ClientError.self) { try await upload.value }
             #expect(error?.code == .cancelled)
         }
+    }
+}
+
+private final class QueueExecutor: TaskExecutor {
+    let queue = DispatchQueue(label: "caller")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

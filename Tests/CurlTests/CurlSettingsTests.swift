@@ -143,6 +143,21 @@ struct CurlSettingsTests {
         expectError(.configuration) { try CurlTransport.PublicKeyPin("md5/" + hash) }
     }
 
+    @Test("A proxy with an invalid host or port is refused, and its password is not shown")
+    func invalidProxies() {
+        for (host, port) in [("proxy.example", 99999), ("proxy example", 8080), ("", 8080)] {
+            var proxy = CurlTransport.Proxy(host: host, port: port)
+            (proxy.user, proxy.password) = ("user", "S3cret")
+            var configuration = CurlTransport.Configuration()
+            configuration.proxy = .through(proxy)
+            let error = #expect(throws: ClientError.self) {
+                try CurlTransport(configuration: configuration)
+            }
+            #expect(error?.code == .configuration)
+            #expect(!"\(error as Any)".contains("S3cret"))
+        }
+    }
+
     @Test("A file that is only checked makes no transport")
     func check() async {
         // The count is that of a process.

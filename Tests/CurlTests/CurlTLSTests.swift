@@ -65,6 +65,30 @@ struct CurlTLSTests {
     }
 
     #if os(Linux)
+    // OpenSSL's handler of the exit would run before the one that is registered here.
+    @Test("A process that exits can still open a connection over TLS")
+    func exit() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            atexit {
+                let isOver = DispatchSemaphore(value: 0)
+                Task.detached {
+                    let files = TLSFiles.shared!
+                    let server = try TLSServer(files)
+                    var configuration = CurlTransport.Configuration()
+                    configuration.trust.authorities = .file(files.authority)
+                    let client = Client(
+                        transport: try CurlTransport(configuration: configuration), stack: [])
+                    _ = try await client.get("https://localhost:\(server.port)/").data()
+                    server.stop()
+                    isOver.signal()
+                }
+                isOver.wait()
+            }
+            _ = try CurlTransport()
+            Foundation.exit(3)
+        }
+    }
+
     @Test("Authorities in memory have a path that later content does not have")
     func authorityFile() throws {
         func path(of text: String) throws -> String {

@@ -93,6 +93,17 @@ struct UploadPipeTests {
         #expect(read(9, of: pipe) == Data())
     }
 
+    @TaskLocal static var caller = "none"
+
+    @Test("A body that is opened again sees no task-local value of the task that opens it")
+    func apart() async throws {
+        let body = RequestBody.stream { AsyncStream(yielding: [Data(Self.caller.utf8)]) }
+        let fills = fills
+        let pipe = UploadPipe(opening: body) { fills.add() }
+        Self.$caller.withValue("another") { pipe.start() }
+        #expect(await readSome(pipe, 100, by: 100) == Data("none".utf8))
+    }
+
     @Test("A reader that did not ask is told of the end alone")
     func quiet() async throws {
         let ended = AsyncStream.makeStream(of: Void.self)

@@ -108,6 +108,7 @@ struct tpc_loop {
     unsigned steps;
     // The loop whose iteration this thread was in when it began an iteration of this loop, or NULL.
     tpc_loop *outer;
+    tpc_held_sigpipe sigpipe;
     // The transfers that have news, in order.
     struct transfer *first_ready, **last_ready;
     struct transfer *active;

@@ -167,6 +167,7 @@ enum {
     CURLMOPT_MAX_HOST_CONNECTIONS = 7,
     CURLMOPT_MAX_TOTAL_CONNECTIONS = 13,
     CURLMOPT_MAX_CONCURRENT_STREAMS = 16,
+    CURLMOPT_QUICK_EXIT = 21,
 
     CURLINFO_TEXT = 0,
     CURLINFO_PRIVATE = 0x100000 + 21,
@@ -246,6 +247,8 @@ struct tpc_library {
     // Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect
     // timeout. 7.88 to 8.3 do this.
     bool waits_after_refusal;
+    // Up to 7.86, OpenSSL writes to sockets itself, and does not prevent SIGPIPE.
+    bool raises_sigpipe;
     // NULL unless libcurl uses this TLS library, as a shared library.
     void (*set_info_callback)(void *context, void (*)(const void *session, int where, int value));
     void (*openssl_protocol)(const void *session, const unsigned char **, unsigned *);

@@ -3,12 +3,14 @@
 // libcurl itself: its functions, its memory, and its verbose text. Uses tls.c and symbols.c.
 
 #include "libcurl.h"
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 // MARK: Memory.
@@ -174,6 +176,7 @@ static tpc_library *set_up(void *file, unsigned oldest, int features) {
         return NULL;
     }
     found.polls_paused = info->version_num > 0x075801 && info->version_num < 0x080E00;
+    found.raises_sigpipe = info->version_num < 0x075700;
     found.waits_after_refusal = info->version_num >= 0x075800 && info->version_num < 0x080400;
     *library = found;
     return library;
@@ -224,6 +227,31 @@ int tpc_features(const tpc_library *library) {
     int features = library->info->features;
     return (features & CURL_VERSION_SSL ? TPC_HAS_TLS : 0) | (features & CURL_VERSION_HTTP2 ? TPC_HAS_HTTP2 : 0)
          | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0) | (has_http3(library) ? TPC_HAS_HTTP3 : 0);
+}
+
+// MARK: SIGPIPE.
+
+void tpc_hold_sigpipe(tpc_held_sigpipe *held, bool is_needed) {
+    held->is_needed = is_needed;
+    if (!is_needed) return;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &signals, &held->mask);
+}
+
+void tpc_release_sigpipe(const tpc_held_sigpipe *held) {
+    if (!held->is_needed) return;
+#if defined(__linux__)
+    // A signal that the thread blocked before is not taken.
+    if (!sigismember(&held->mask, SIGPIPE)) {
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGPIPE);
+        while (sigtimedwait(&signals, NULL, &(struct timespec){0}) < 0 && errno == EINTR) {}
+    }
+#endif
+    pthread_sigmask(SIG_SETMASK, &held->mask, NULL);
 }
 
 // MARK: Handles, lists and lines.

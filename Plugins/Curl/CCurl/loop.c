@@ -252,6 +252,8 @@ tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits) 
     set(loop->multi, CURLMOPT_SOCKETDATA, loop);
     set(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     set(loop->multi, CURLMOPT_TIMERDATA, loop);
+    // From 8.20 on, the handle has the threads that resolve hosts, and its end does not wait for them.
+    set(loop->multi, CURLMOPT_QUICK_EXIT, 1L);
     set(loop->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
     set(loop->multi, CURLMOPT_MAXCONNECTS, limits->idle_connections);
     set(loop->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limits->connections_per_host);
@@ -272,7 +274,10 @@ void tpc_loop_end_waiting(tpc_loop *loop) {
 }
 
 void tpc_loop_close(tpc_loop *loop) {
+    tpc_held_sigpipe held;
+    tpc_hold_sigpipe(&held, loop->library->raises_sigpipe);
     if (loop->multi) loop->library->multi_cleanup(loop->multi);
+    tpc_release_sigpipe(&held);
     loop->multi = NULL;
     tpc_loop_end_waiting(loop);
 }
@@ -304,9 +309,11 @@ bool tpc_loop_is_here(tpc_loop *loop) { return here == loop; }
 void tpc_loop_begin_iteration(tpc_loop *loop) {
     loop->outer = tpc_current_loop;
     tpc_current_loop = loop;
+    tpc_hold_sigpipe(&loop->sigpipe, loop->library->raises_sigpipe);
 }
 
 void tpc_loop_end_iteration(tpc_loop *loop) {
+    tpc_release_sigpipe(&loop->sigpipe);
     if (loop->poller.patience > 0)
         atomic_store_explicit(&loop->poller.iteration_end, tpc_nanoseconds(), memory_order_relaxed);
     tpc_current_loop = loop->outer;

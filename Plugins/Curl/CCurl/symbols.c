@@ -21,7 +21,7 @@ TPC_FUNCTIONS(DECLARE)
 #define TLS_FUNCTIONS(F) \
     F(SSL_CTX_set_info_callback) F(SSL_get0_alpn_selected) F(BIO_new_mem_buf) F(BIO_free) F(PEM_read_bio_X509_AUX) \
     F(PEM_read_bio_PrivateKey) F(X509_check_private_key) F(X509_free) F(EVP_PKEY_free) F(ERR_peek_last_error) \
-    F(ERR_clear_error)
+    F(ERR_clear_error) F(OPENSSL_init_crypto)
 #define DECLARE_TLS(name) void name(void);
 TLS_FUNCTIONS(DECLARE_TLS)
 

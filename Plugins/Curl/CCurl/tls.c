@@ -25,6 +25,11 @@ void tpc_find_tls(tpc_library *library) {
     if (strncmp(name, "GnuTLS/", 7) == 0)
         *(void **)&library->gnutls_protocol = tpc_symbol(library->file, "gnutls_alpn_get_selected_protocol");
     if (strncmp(name, "OpenSSL/", 8) != 0) return;
+    // At exit, OpenSSL would free what the threads of loops still use. OpenSSL ignores this if it is already set up.
+    enum { OPENSSL_INIT_NO_ATEXIT = 0x80000 };
+    int (*init)(uint64_t, const void *) = NULL;
+    *(void **)&init = tpc_symbol(library->file, "OPENSSL_init_crypto");
+    if (init) init(OPENSSL_INIT_NO_ATEXIT, NULL);
     *(void **)&library->set_info_callback = tpc_symbol(library->file, "SSL_CTX_set_info_callback");
     *(void **)&library->openssl_protocol = tpc_symbol(library->file, "SSL_get0_alpn_selected");
     const struct {

@@ -232,7 +232,10 @@ static void leave_loop(transfer_t *this) {
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) library_of(this)->easy_pause(this->easy, 0);
+    tpc_held_sigpipe held;
+    tpc_hold_sigpipe(&held, library_of(this)->raises_sigpipe);
     library_of(this)->multi_remove_handle(this->loop->multi, this->easy);
+    tpc_release_sigpipe(&held);
     *this->place = this->next;
     if (this->next) this->next->place = this->place;
     this->activity = ACTIVITY_NONE;

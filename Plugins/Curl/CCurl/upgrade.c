@@ -33,13 +33,19 @@ int tpc_upgrade_socket(tpc_transfer *transfer) {
 
 long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room) {
     size_t count = 0;
+    tpc_held_sigpipe held;
+    tpc_hold_sigpipe(&held, library_of(whole(transfer))->raises_sigpipe);
     int code = library_of(whole(transfer))->easy_recv(easy_of(transfer), bytes, room, &count);
+    tpc_release_sigpipe(&held);
     return code == 0 ? (long)count : code == CURLE_AGAIN ? TPC_READ_WAIT : TPC_READ_FAIL;
 }
 
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count) {
     size_t taken = 0;
+    tpc_held_sigpipe held;
+    tpc_hold_sigpipe(&held, library_of(whole(transfer))->raises_sigpipe);
     int code = library_of(whole(transfer))->easy_send(easy_of(transfer), bytes, count, &taken);
+    tpc_release_sigpipe(&held);
     // libcurl 7.88 may also report success with no bytes taken.
     return code == CURLE_AGAIN || (code == 0 && taken == 0) ? TPC_READ_WAIT : code == 0 ? (long)taken : TPC_READ_FAIL;
 }

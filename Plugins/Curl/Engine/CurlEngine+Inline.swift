@@ -36,12 +36,15 @@ extension CurlEngine {
         // The thread itself runs the next iteration after its jobs.
         if loop.isHere || load.load(ordering: .relaxed) > Self.maxLoad { return false }
         repeat {
-            guard owners.load(ordering: .sequentiallyConsistent) == 0,
-                state.withLockIfAvailable({ iterateInline(&$0, for: transfer) }) != nil
-            else {
-                // After unlocking, the owner of the lock checks the inbox again.
+            guard owners.load(ordering: .sequentiallyConsistent) == 0 else {
+                // After unlocking, these owners of the lock check the inbox again.
                 loop.interruptPoll()
                 return true
+            }
+            // Another owner of the lock, such as `connections`, does not check the inbox.
+            if state.withLockIfAvailable({ iterateInline(&$0, for: transfer) }) == nil {
+                loop.interruptPoll()
+                return false
             }
         } while inbox.withLock { $0.isNew }
         return true

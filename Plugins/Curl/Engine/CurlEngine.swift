@@ -70,7 +70,12 @@ final class CurlEngine: Sendable {
         try state.withLock { try $0.transfers.prepare() }
         // The thread ends by `stop` or `shutdown`; the transport's `deinit` calls `stop`. The stack
         // has the system's default size, because tasks may run on the thread.
-        try CurlLoop.startThread(stack: 8 << 20) { self.run() }
+        do {
+            try CurlLoop.startThread(stack: 8 << 20) { self.run() }
+        } catch {
+            state.withLock { $0.transfers.close(Self.isShutDown) }
+            throw error
+        }
     }
 
     // The thread keeps the engine alive, so the thread has ended.

@@ -91,11 +91,12 @@ final class UpgradeLoop: Sendable {
             // The stack has the system's default size, because tasks may run on the thread.
             try CurlLoop.startThread(stack: 8 << 20) { self.run() }
         } catch {
-            let (jobs, waiting) = state.withLock { state in
+            let (jobs, waiting, isClosed) = state.withLock { state in
                 state.isRunning = false
                 defer { state.jobs = [] }
-                return (state.jobs, state.waiting)
+                return (state.jobs, state.waiting, state.isClosed)
             }
+            if isClosed { over.settle(.success(())) }
             for job in jobs { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
             // A connection that ends is removed.
             for connection in waiting { connection.end(failing: error) }

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,14 @@ int tpc_features(const tpc_library *library);
 /// Returns whether libcurl uses OpenSSL, and reports about each TLS connection what the table of HTTP/2 needs.
 bool tpc_has_openssl(const tpc_library *library);
 
+/// The signal mask of a thread before `tpc_hold_sigpipe`.
+typedef struct {
+    bool is_needed;
+    sigset_t mask;
+} tpc_held_sigpipe;
+/// Until `tpc_release_sigpipe`, a write of this thread to a closed connection raises no SIGPIPE. Does nothing if not needed.
+void tpc_hold_sigpipe(tpc_held_sigpipe *held, bool is_needed);
+void tpc_release_sigpipe(const tpc_held_sigpipe *held);
 /// Creates an empty file in memory. Returns its descriptor, or -1 if the system has no such files.
 int tpc_memory_file(void);
 
