@@ -29,8 +29,7 @@ enum FrameWriter {
         return frame
     }
 
-    // The loop handles eight bytes at a time. Otherwise, this loop would take most of the time of a
-    // large message.
+    // The loop handles eight bytes at a time, because single bytes take most of a message's time.
     private static func apply(_ mask: UInt32, to bytes: UnsafeMutableRawBufferPointer) {
         let wide = (UInt64(mask) << 32 | UInt64(mask)).bigEndian
         var index = 0
@@ -46,7 +45,7 @@ enum FrameWriter {
         }
     }
 
-    // Returns a close frame. The reason is cut after at most 123 bytes, at the end of a character.
+    // Returns a close frame. The reason is truncated to 123 bytes at a character's end.
     static func close(_ code: WebSocket.CloseCode?, reason: String) -> Data {
         guard let code else { return frame(.close, Data()) }
         var content = Data([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])
