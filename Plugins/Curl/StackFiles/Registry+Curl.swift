@@ -8,8 +8,7 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.
-    /// - Parameter environment: The variables that name proxies, if a file uses the environment's
-    ///   proxies.
+    /// - Parameter environment: The variables with proxies, for files that use `environment`.
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
@@ -151,7 +150,7 @@ extension CurlTransport.Trust {
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }
 
-    // Reports a missing file with its place in the settings.
+    // Reports a missing file with the file's place in the settings.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }
