@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// Sends a user name and a password with each request (RFC 7617).
 ///
-/// The gate does not wait for a challenge, encodes the credential in UTF-8, and sends it only to
-/// its ``/TurnpikeMiddleware/CredentialOrigins``. Over http, each host on the path can read the
-/// password. If a request already has the field `Authorization`, the gate does not change it. Place
-/// the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop.
+/// The gate sends the credential, in UTF-8, without a challenge, and only to its
+/// ``/TurnpikeMiddleware/CredentialOrigins``. Over http, each host on the path can read the
+/// password. If a request already has the field `Authorization`, the gate does not change it.
+/// Inside ``/TurnpikeMiddleware/Redirect``, the gate sees the request of each hop.
 public struct BasicAuthentication: SynchronousRequestAdapter {
     private let field: Secret
     private let fault: String?
@@ -30,7 +30,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
         scope = CredentialScope(origins)
     }
 
-    /// States that the gate sends a credential, and to which origins.
+    /// Reports that the gate sends a credential, and the origins that receive the credential.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "sends a user name and a password",
@@ -46,7 +46,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
         if try scope.admits(request, in: context) { request.headers[.authorization] = field.value }
     }
 
-    /// Returns why a user name and a password cannot be sent, or nil if they can (RFC 7617 §2).
+    /// Returns the reason why a user name and a password cannot be sent, or nil (RFC 7617 §2).
     private static func fault(user: String, password: String) -> String? {
         if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
         if hasControl(user) { return "the user's name has a control character" }

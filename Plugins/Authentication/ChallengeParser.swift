@@ -12,7 +12,7 @@ struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// A text that is longer than the limit counts as empty.
+    /// A text that is longer than `maxBytes` counts as empty.
     init(_ text: String) { bytes = text.utf8.count > Self.maxBytes ? [] : Array(text.utf8) }
 
     mutating func challenges(upTo limit: Int) -> [AuthenticationChallenge] {
@@ -53,7 +53,6 @@ struct ChallengeParser {
             let start = position
             skipSeparators()
             guard position < bytes.count else { return parameters }
-            // A comma separates two elements of a list.
             let isApart = bytes[start..<position].contains(Self.comma)
             let element = position
             guard let name = token() else { return nil }
@@ -99,7 +98,7 @@ struct ChallengeParser {
         return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
     }
 
-    // RFC 9110 §5.6.4.
+    // The grammar is in RFC 9110 §5.6.4.
     private mutating func quotedString() -> String? {
         var value: [UInt8] = []
         position += 1
@@ -160,7 +159,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 
     /// The authentication scheme in lower case: `basic`, `digest`, `bearer`.
     public let scheme: String
-    /// The single value of a scheme that has no parameters, or nil.
+    /// The value of a challenge that has a single value instead of parameters, or nil.
     public let token68: String?
     /// The parameters in order; each name occurs once.
     public let parameters: [Parameter]
@@ -172,8 +171,8 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     /// Returns the challenges of a response, in order, from one field line or several.
     ///
     /// The parser is strict and has limits: 32 challenges with 32 parameters each, and 16 KiB for a
-    /// line. If a line has a syntax error or exceeds a limit, only the challenges before that place
-    /// count.
+    /// line. If a line has a syntax error or exceeds a limit, the result contains only the
+    /// challenges before that place.
     /// - Parameters:
     ///   - headers: The fields of the response.
     ///   - name: The name of the field with the challenges.

@@ -2,11 +2,11 @@
 
 import TurnpikeCore
 
-/// The failure that libcurl reports; the `underlying` of a ``/TurnpikeCore/ClientError``.
+/// A failure that libcurl reports, and the `underlying` error of a ``/TurnpikeCore/ClientError``.
 public struct CurlFailure: Error, Sendable, CustomStringConvertible {
-    /// libcurl's code, a `CURLcode`.
+    /// The `CURLcode` of libcurl.
     public let code: Int
-    /// libcurl's text.
+    /// The text of libcurl.
     public let text: String
 
     /// The text and the code.
@@ -18,11 +18,11 @@ enum CurlFault {
     static let http2Stream: Int32 = 92
     static let http3: Int32 = 95
     static let tlsConnectError: Int32 = 35
-    /// libcurl's code for content that ends early.
+    /// The code of libcurl for content that ends early.
     static let partialFile: Int32 = 18
-    /// libcurl's code for a transfer that a callback has ended.
+    /// The code of libcurl for a transfer that a callback has ended.
     static let aborted: Int32 = 42
-    /// libcurl's code for content that cannot be sent again.
+    /// The code of libcurl for content that cannot be sent again.
     static let rewindError: Int32 = 65
 
     struct Circumstances {
@@ -71,14 +71,14 @@ enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
-    /// The error for a response that ends within its head.
+    /// The error for a response that ends within the head.
     static func wasCutInHead(_ state: TransferState) -> ClientError {
         ClientError(
             .connection, "the server closed the connection within the head of its answer",
             transfer: state)
     }
 
-    /// The error if a request's address rule refused all addresses.
+    /// The error of a request whose address rule refused all addresses.
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
@@ -99,7 +99,7 @@ enum CurlFault {
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
-    // The request was not sent again by HTTP/1.1, because its content cannot be read again.
+    // The error of a request that needs HTTP/1.1, but whose content cannot be read again.
     private static func needsHTTP1(_ underlying: CurlFailure, _ state: TransferState) -> ClientError
     {
         ClientError(
@@ -146,14 +146,14 @@ enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
-        // libcurl also reports this error for a forgotten stream that the server's GOAWAY ended.
+        // libcurl also reports this error for a stream that the server's GOAWAY ended.
         if circumstances.hasGoAway, has(text, "callback function failed") {
             return leftBehind(hasHead)
         }
         if has(text, "request too large") {
             return Kind(.invalidRequest, "the request's header section is too large")
         }
-        // In the second line of the condition, the texts are faults of a whole HTTP/2 connection.
+        // The texts in the second line of the condition are faults of a whole HTTP/2 connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
@@ -168,7 +168,7 @@ enum CurlFault {
                     ? "the server refused the client's certificate, or requires one"
                     : "the server ended TLS with an alert")
         }
-        // libcurl's errors for a line above its limit.
+        // libcurl reports these errors for a line above libcurl's limit.
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
             return Kind(.tooLarge, "a line of the response's trailer is too long")
         }
@@ -190,8 +190,7 @@ enum CurlFault {
             return Kind(.connection, what)
         case 3:
             return Kind(.invalidRequest, "libcurl does not accept this URL")
-        // For a certificate or key that cannot be used, libcurl 8.18 reports 43, and 8.14 reports
-        // 58.
+        // For an unusable certificate or key, libcurl 8.18 reports 43, and 8.14 reports 58.
         case 43 where circumstances.phase == .connecting:
             return Kind(.tls, tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
@@ -210,7 +209,7 @@ enum CurlFault {
                 .protocol,
                 garbled.message
                     + (circumstances.isSecure ? "" : "; perhaps the server expects https"))
-        // 43: the first field line begins with a blank, like the continuation of an earlier line.
+        // With code 43, the first field line begins with a blank, like the continuation of a line.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
             return Kind(.incomplete, "the connection was closed before the body's end")
@@ -230,7 +229,7 @@ enum CurlFault {
             return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where isInvalid, 55 where isInvalid, 56 where isInvalid:
             guard hasHead, circumstances.hasLength else { return garbled }
-            // The code does not tell which rule was broken: perhaps only the length is wrong.
+            // The code does not contain the violated rule. The length alone may be wrong.
             return Kind(.incomplete, "the body does not have the length that the head states")
         case http3 where !hasHead:
             return Kind(.connection, "the request's HTTP/3 stream ended before a response came")
@@ -239,8 +238,8 @@ enum CurlFault {
     }
 
     // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Client or
-    // server may have reported the code. The last text means that libcurl has closed a connection
-    // over HTTP/3, which it does only for this reason.
+    // server may have reported the code. The last text means that libcurl has closed an HTTP/3
+    // connection, which also happens only after a violation.
     private static func breaksRules(_ text: String) -> Bool {
         has(
             text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error",
@@ -298,7 +297,7 @@ extension CurlFault {
                 .tls, "the server's answer is not TLS; perhaps the server expects http, not https")
         }
         // A server that restarts, or whose queue is full, closes connections without reading. Such
-        // a close says nothing about TLS, and the next attempt may succeed.
+        // a close is not a TLS failure, and the next attempt may succeed.
         let isCut = has(
             text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
             "non-properly terminated", "in the pull function", "in the push function")
@@ -307,8 +306,8 @@ extension CurlFault {
             : Kind(.tls, tlsMessage(tlsConnectError))
     }
 
-    /// Returns why a server's certificate was refused, if OpenSSL or GnuTLS report the reason, and
-    /// a remedy.
+    /// Returns the reason for a refused server certificate, if OpenSSL or GnuTLS report it, with a
+    /// remedy.
     static func refusedCertificate(_ text: String) -> String {
         let reason =
             if has(text, "subject name", "not match", "hostname mismatch") {

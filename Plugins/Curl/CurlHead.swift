@@ -4,7 +4,7 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-// SAFETY: this value owns the memory until `read` or `free`. Exactly one of these is called, once.
+// SAFETY: this value owns the memory until `read` or `free`. The owner calls one of the two, once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int
@@ -16,8 +16,8 @@ import TurnpikeSupport
 
     func free() { unsafe tpc_free(start) }
 
-    // Reads the lines, and frees them. A 101 is an error, because the request with this head asked
-    // for no other protocol (RFC 9110 §15.2.2).
+    // Reads and frees the lines. A 101 is an error, because the request did not request another
+    // protocol (RFC 9110 §15.2.2).
     func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
         let opening = unsafe CurlHead.opening(
@@ -35,7 +35,7 @@ import TurnpikeSupport
 }
 
 extension Exchange.Head {
-    /// Whether the content ends only with its HTTP/1 connection.
+    /// Whether the content ends only with the HTTP/1 connection.
     var endsWithConnection: Bool {
         // The request accepts no other coding, and other codings do not mark the end of content.
         length == nil && !response.headers.transferCodings.contains("chunked")
@@ -102,11 +102,11 @@ enum CurlHead {
         return .success(fields.headers)
     }
 
-    // Such content is coded (RFC 9112 §6.1), although the request did not ask for the coding.
-    // libcurl would pass the coded bytes as content.
+    // The content has a transfer coding (RFC 9112 §6.1) that the request did not accept. libcurl
+    // would return the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
-        // Chunked may apply once (RFC 9112 §6.1); libcurl would pass inner chunks as content. Two
-        // lines are accepted, because proxies repeat the line, not the coding.
+        // `chunked` may apply once (RFC 9112 §6.1), because libcurl would return inner chunks as
+        // content. Two lines are accepted, because proxies repeat the line, but not the coding.
         let isTwice = headers.values(of: .transferEncoding).contains {
             $0.lowercased().split(separator: ",").count { Grammar.trimmed($0) == "chunked" } > 1
         }
@@ -128,7 +128,7 @@ enum CurlHead {
     }
 }
 
-// SAFETY: used only during the call that passes the bytes.
+// SAFETY: the value is used only during the call that passes the bytes.
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
@@ -137,7 +137,7 @@ enum CurlHead {
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
-    /// Whether the next line begins with a blank, so that it continues this line (RFC 9112 §5.2).
+    /// Whether the next line begins with a blank, and continues this line (RFC 9112 §5.2).
     var isContinued: Bool {
         guard unsafe position < bytes.count else { return false }
         return unsafe Grammar.isBlank(bytes[position])
@@ -179,13 +179,13 @@ private struct StatusLine {
     }
 }
 
-/// The length that a response declares, perhaps several times.
+/// The length that a response declares once or several times.
 struct DeclaredLength {
     private(set) var value: Int64?
     private(set) var fault: String?
 
-    // Equal lengths in several lines count as one. Different lengths are a sign of smuggling (RFC
-    // 9112 §6.3).
+    // Equal lengths in several lines count as one. Different lengths may be smuggling (RFC 9112
+    // §6.3).
     mutating func add(_ text: String) {
         var number: Int64 = 0
         var digits = 0
@@ -231,8 +231,8 @@ struct FieldReader {
 
     init() { headers.reserveCapacity(16) }
 
-    // Reads a line without its end, and returns its fault or nil. The lines of a folded field are
-    // joined with blanks (RFC 9112 §5.2).
+    // Reads a line without the line end, and returns the fault of the line or nil. The lines of a
+    // folded field are joined with blanks (RFC 9112 §5.2).
     mutating func read(
         _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
     ) -> String? {
@@ -247,7 +247,7 @@ struct FieldReader {
         guard unsafe whole.withUnsafeBufferPointer({ unsafe read($0) }) else {
             return "has no colon"
         }
-        // libcurl reads each line alone, so libcurl would find another end of the content.
+        // libcurl reads each line separately, and would find a different end of the content.
         let frames = headers.last.map { $0.name == .contentLength || $0.name == .transferEncoding }
         return frames == true ? "that frames the content is folded" : nil
     }
@@ -275,7 +275,7 @@ struct FieldReader {
         return true
     }
 
-    // Decodes UTF-8; any other text becomes one character for each byte (RFC 9110 §5.5).
+    // Decodes UTF-8. Any other text becomes one character for each byte (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         unsafe String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -291,7 +291,7 @@ extension UnsafeBufferPointer<UInt8> {
     }
 
     fileprivate var isASCII: Bool {
-        // The loop has no branch, so the compiler handles many bytes at once.
+        // Without a branch in the loop, the compiler handles many bytes at once.
         var bits: UInt8 = 0
         for index in indices { bits |= unsafe self[index] }
         return bits < 0x80

@@ -4,7 +4,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Which proxies requests go through.
+    /// The choice of proxies for requests.
     public struct ProxyChoice: Sendable {
         enum Kind {
             case direct
@@ -20,19 +20,19 @@ extension CurlTransport {
         /// One proxy for all requests.
         public static func through(_ proxy: Proxy) -> Self { Self(kind: .through(proxy)) }
 
-        /// The proxies that the environment of the process names now; see ``environment(_:)``.
+        /// The proxies in the current environment of the process; see ``environment(_:)``.
         public static var environment: Self {
             .environment(ProcessInfo.processInfo.environment)
         }
 
-        /// The proxies that environment variables name, by curl's rules.
+        /// Returns the proxies in environment variables, by the rules of curl.
         ///
-        /// For http, the variable is `http_proxy`, in small letters only. For https, the variable
-        /// is `https_proxy` or `HTTPS_PROXY`. If that variable is not set, `all_proxy` or
-        /// `ALL_PROXY` is used. An empty variable counts as missing. `no_proxy` or `NO_PROXY` is
-        /// `*`, or lists hosts that need no proxy: names with their subdomains, addresses and
-        /// networks. The default port of a proxy is 1080. If a proxy URL is invalid, the
-        /// transport's initializer fails as ``/TurnpikeCore/ClientError/Code/configuration``.
+        /// For http, the variable is `http_proxy`, in lower case only. For https, the variable is
+        /// `https_proxy` or `HTTPS_PROXY`. If this variable is not set, `all_proxy` or `ALL_PROXY`
+        /// is used. An empty variable counts as missing. `no_proxy` or `NO_PROXY` is `*`, or a list
+        /// of names (with subdomains), addresses and networks that need no proxy. The default port
+        /// of a proxy is 1080. If a proxy URL is invalid, the transport's initializer fails as
+        /// ``/TurnpikeCore/ClientError/Code/configuration``.
         public static func environment(_ variables: [String: String]) -> Self {
             Self(kind: .variables(variables))
         }
@@ -42,11 +42,11 @@ extension CurlTransport {
     public struct Proxy: Sendable {
         /// The protocol of a proxy.
         public enum Scheme: String, Sendable, CaseIterable {
-            /// HTTP: `CONNECT` for https, and the absolute URL for http.
+            /// HTTP, with `CONNECT` for https and the absolute URL for http.
             case http
-            /// SOCKS 5; the client looks names up.
+            /// SOCKS 5 with name lookup by the client.
             case socks5
-            /// SOCKS 5; the proxy looks names up.
+            /// SOCKS 5 with name lookup by the proxy.
             case socks5h
         }
 
@@ -60,7 +60,7 @@ extension CurlTransport {
         public var user: String?
         /// The user's password.
         public var password: String?
-        /// Hosts that need no proxy: names with their subdomains, and addresses.
+        /// The names (with subdomains) and addresses of hosts that need no proxy.
         public var exceptions: [String] = []
 
         /// Creates a proxy.
@@ -73,7 +73,7 @@ extension CurlTransport {
 }
 
 extension CurlTransport.ProxyChoice: CustomStringConvertible, CustomReflectable {
-    /// The choice, without users and passwords.
+    /// The choice without users and passwords.
     public var description: String {
         switch kind {
         case .direct: "direct"
@@ -82,15 +82,15 @@ extension CurlTransport.ProxyChoice: CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// Shows the same text as ``description`` in a dump.
+    /// A mirror that shows ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
-    /// Scheme, host and port.
+    /// The scheme, the host and the port.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 
-    /// Shows the same text as ``description`` in a dump.
+    /// A mirror that shows ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     private var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
@@ -103,14 +103,14 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         return "\(scheme.rawValue)://\(encode(user ?? ""))\(secret)@\(authority)"
     }
 
-    /// The form of a proxy's text, for error messages.
+    /// The expected form of a proxy URL, for error messages.
     public static let form =
         "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
 
-    /// Creates a proxy from a URL, perhaps with user and password; nil if the URL is not valid.
+    /// Creates a proxy from a URL, or returns nil if the URL is not valid.
     /// - Parameters:
-    ///   - text: The URL.
-    ///   - port: The port if the URL has none; by default that of HTTP or SOCKS.
+    ///   - text: The URL, which may contain user and password.
+    ///   - port: The port if the URL has none, by default the port of HTTP or SOCKS.
     public init?(_ text: String, port: Int? = nil) {
         guard let components = URLComponents(string: text), let url = components.url,
             TargetURI(url).authorityFault == nil,
@@ -148,7 +148,7 @@ struct ProxyRoutes: Sendable {
             https = proxy
             exceptions = proxy.exceptions.joined(separator: ",")
         case .variables(let environment):
-            // A server that runs CGI programs sets HTTP_PROXY from a request's field `Proxy`.
+            // HTTP_PROXY is not read, because a CGI server sets HTTP_PROXY from the field `Proxy`.
             http = try Self.proxy(named: "http_proxy", "all_proxy", "ALL_PROXY", in: environment)
             https = try Self.proxy(
                 named: "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", in: environment)
@@ -158,7 +158,7 @@ struct ProxyRoutes: Sendable {
 
     var isEmpty: Bool { http == nil && https == nil }
 
-    /// Whether all requests go through a proxy.
+    /// Whether all requests use a proxy.
     var takeAll: Bool { http != nil && https != nil && exceptions.isEmpty }
 
     func route(_ origin: Origin) -> Bool {
@@ -166,7 +166,7 @@ struct ProxyRoutes: Sendable {
         return exceptions.isEmpty || !ProxyExceptions(exceptions).contain(origin.host)
     }
 
-    // The first variable that is set.
+    // Returns the first variable that is set.
     private static func value(
         _ names: String..., in environment: [String: String]
     ) -> (name: String, value: String)? { value(names, in: environment) }
@@ -192,17 +192,17 @@ struct ProxyRoutes: Sendable {
     }
 }
 
-/// The hosts that need no proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with their
-/// subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
+/// The hosts that need no proxy, by the rules of `CURLOPT_NOPROXY`.
 ///
-/// libcurl itself applies the rules. The transport also applies the rules before a request with a
-/// connect target or an address rule.
+/// An exception is a name with its subdomains, an address, a network such as `10.0.0.0/8`, or `*`
+/// for all hosts. libcurl applies the rules. The transport applies the rules before a request with
+/// a connect target or an address rule.
 struct ProxyExceptions {
     private let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// Returns whether a host needs no proxy; an IPv6 address has no brackets here.
+    /// Returns whether a host, such as an IPv6 address without brackets, needs no proxy.
     func contain(_ host: String) -> Bool {
         if text == "*" { return true }
         let host = Self.withoutDot(host.lowercased()[...])
@@ -228,12 +228,12 @@ struct ProxyExceptions {
         guard let network = bits(of: parts[0]), network.count == address.count else { return false }
         guard parts.count > 1 else { return network == address }
         guard let length = Int(parts[1]), (0...address.count).contains(length) else { return false }
-        // libcurl takes a length of 0 to mean the whole address.
+        // In libcurl, a length of 0 means the whole address.
         let count = length == 0 ? address.count : length
         return network.prefix(count) == address.prefix(count)
     }
 
-    // The bits of an address in its usual form; nil for a name.
+    // Returns the bits of an address in the usual form, or nil for a name.
     private static func bits(of text: Substring) -> [UInt8]? {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         let bare = isBracketed ? text.dropFirst().dropLast() : text

@@ -4,10 +4,10 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The transport for services: libcurl's event-driven interface, without a build dependency.
+/// The transport for services, over libcurl's event-driven interface.
 ///
-/// libcurl is loaded when the program runs (`libcurl.so.4`, which FoundationNetworking also needs,
-/// or `libcurl.4.dylib`). The same stacks work as over URLSession:
+/// libcurl is loaded at run time and is no build dependency (`libcurl.so.4`, which
+/// FoundationNetworking also needs, or `libcurl.4.dylib`). All stacks for URLSession work too:
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", transport: try CurlTransport())
@@ -15,21 +15,21 @@ import TurnpikeSupport
 ///
 /// - Bodies stream both ways with back-pressure. A slow reader slows the server down. A request
 ///   body is read only as fast as the connection takes the bytes.
-/// - A response can be read while its request's content is sent. If a 2xx response ends before the
-///   content, libcurl reports the end of the response only after the content.
+/// - A caller can read a response during the send of the request content. If a 2xx response ends
+///   before the content, libcurl reports the end of the response only after the content.
 /// - libcurl follows no redirect. libcurl stores no cookie, cache, password or HSTS entry, and
 ///   reads no settings from the environment or from files.
-/// - libcurl never sends a request twice. If an idle connection turns out to be closed, the
-///   exchange fails, and the client repeats the request if that is safe
+/// - libcurl never sends a request twice. If an idle connection was already closed, the exchange
+///   fails, and the client repeats the request if a repeat is safe
 ///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
 ///   not processed (RFC 9113 §8.7) does not count as sent.
-/// - Requests accept Brotli, Zstandard, gzip and deflate, if the system can decode them. Truncated
-///   content is an error. If a request has its own `Accept-Encoding`, the content is not decoded,
-///   and `Content-Encoding` names its coding.
-/// - HTTP/1.1 sends trailer fields (``/TurnpikeCore/RequestBody/followed(by:_:)``), also over TLS,
-///   because libcurl sends none over HTTP/2.
-/// - If the request has `Expect: 100-continue`, the content waits up to a second for the server.
-///   Other interim responses are ignored.
+/// - Requests accept the codings Brotli, Zstandard, gzip and deflate that the system can decode.
+///   Truncated content is an error. If a request has its own `Accept-Encoding`, the content is not
+///   decoded, and `Content-Encoding` is the coding.
+/// - Trailer fields (``/TurnpikeCore/RequestBody/followed(by:_:)``) are sent over HTTP/1.1, even
+///   with TLS, because libcurl sends no trailers over HTTP/2.
+/// - With `Expect: 100-continue`, the transport waits up to a second for the server before the
+///   content. Other interim responses are ignored.
 public final class CurlTransport: Transport {
     let library: CurlLibrary
     let configuration: Configuration
@@ -42,7 +42,8 @@ public final class CurlTransport: Transport {
     /// Whether the transport offers HTTP/2 to servers over TLS.
     public let offersHTTP2: Bool
 
-    /// Returns what a transport with this configuration can do, without opening anything.
+    /// Returns the capabilities of a transport with this configuration, without creating the
+    /// transport.
     /// - Throws: The errors of ``init(configuration:)`` for this configuration.
     public static func capabilities(
         with configuration: Configuration
@@ -50,7 +51,7 @@ public final class CurlTransport: Transport {
         try options(configuration).usual.capabilities
     }
 
-    /// Whether the installed libcurl has HTTP/2.
+    /// Whether the installed libcurl supports HTTP/2.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl.
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
@@ -74,13 +75,13 @@ public final class CurlTransport: Transport {
         }
     }
 
-    // Bodies may still be read after the transport and its client were released.
+    // Bodies may still be read after the release of the transport and the client.
     deinit { for engine in engines { engine.stop() } }
 
     /// An executor on the thread that waits for the network.
     ///
-    /// A task on this executor wakes no other thread, which saves an eighth to a quarter of the CPU
-    /// of a short exchange. But all such tasks share one core:
+    /// A task on this executor wakes no other thread. This saves an eighth to a quarter of the CPU
+    /// of a short exchange, but all such tasks share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(transport.executor) {
@@ -88,33 +89,33 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// The executor suits tasks that do little work, because they share one thread with the
-    /// network. A task that computes for long, or blocks, delays every exchange of the transport.
-    /// Child tasks and gates run on this thread too, but actors with their own executor and plain
-    /// `Task { }` do not. After the transport's shutdown, the remaining tasks run on the system's
-    /// threads. With several engines, the thread is that of the first engine, and exchanges of
-    /// other engines save nothing.
+    /// The executor is suitable for tasks with little work, because they share one thread with the
+    /// network. A task that computes for a long time or blocks delays every exchange of the
+    /// transport. Child tasks and gates run on this thread too, but actors with their own executor
+    /// and plain `Task { }` do not. After the transport's shutdown, the remaining tasks run on the
+    /// system's threads. With several engines, the executor uses the thread of the first engine,
+    /// and exchanges of other engines save no CPU.
     ///
     /// The design follows tokio's current-thread runtime and SwiftNIO's event loops (SE-0417).
     public var executor: any TaskExecutor { lane.engines[0] }
 
-    /// Why replaced files of ``Configuration/trust`` cannot be used; nil if all can be used.
+    /// The reason why replaced files of ``Configuration/trust`` cannot be used, or nil.
     ///
-    /// Until the files are repaired, the old content is used. This property reads the files again.
+    /// Until the repair, the transport uses the old content. This property reads the files again.
     public var trustFault: String? { trustFiles?.current().fault }
 
     /// The features of the installed libcurl.
     ///
-    /// Unless all requests go through a proxy, a request can have a connect target
-    /// (``/TurnpikeCore/TransportCapabilities/connectTargets``). Unless all connections go to a
-    /// proxy or the ``Configuration/unixSocket``, its address rule applies
+    /// If not all requests use a proxy, a request can have a connect target
+    /// (``/TurnpikeCore/TransportCapabilities/connectTargets``). If not all connections go to a
+    /// proxy or the ``Configuration/unixSocket``, the address rule of a request applies
     /// (``/TurnpikeCore/TransportCapabilities/addressRules``).
     public var capabilities: TransportCapabilities { options.capabilities }
 
     /// Whether there is a client certificate (``Trust/clientCertificate``).
     public var provesClient: Bool { options.configuration.trust.clientCertificate != nil }
 
-    /// The running exchanges, and with a ``Configuration/meter`` the connections.
+    /// The number of running exchanges, and with a ``Configuration/meter`` of connections.
     public var liveFigures: [LiveFigure] {
         let pools = engines.compactMap(\.connections)
         let (open, active) = pools.reduce((0, 0)) { ($0.0 + $1.open, $0.1 + $1.active) }
@@ -137,8 +138,9 @@ public final class CurlTransport: Transport {
         .response
     }
 
-    /// Sends a request; a closure starts the request, or passes it to the code that starts it.
-    /// - Returns: The response, and a number of its connection that is unique among the open
+    /// Sends a request with a closure that starts the request, or passes the request on for the
+    /// start.
+    /// - Returns: The response, and a number of the connection that is unique among the open
     ///   connections, or 0 if unknown.
     func send(
         _ request: Request, context: Context, over lane: CurlLane? = nil,
@@ -186,7 +188,7 @@ public final class CurlTransport: Transport {
             let times = transfer.takeTimes()
             times?.report(in: context, since: begin, at: target)
             if (error as? ClientError)?.transfer?.lostReusedConnection == true {
-                // With HTTP/2, all requests shared one connection, which has ended.
+                // With HTTP/2, all requests share one connection, which has ended.
                 context[HasLostConnection.self] = times?.carriesMany == false
             }
             throw error
@@ -199,12 +201,12 @@ public final class CurlTransport: Transport {
         return (isFinal ? response : try response.decoded(), times?.connection ?? 0)
     }
 
-    /// Ends all exchanges at once, closes the connections, and returns when they are closed.
+    /// Ends all exchanges at once, and closes the connections.
     ///
-    /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. A client
-    /// waits for its calls first, as long as
-    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. If a transport is released
-    /// without a shutdown, bodies can be read to their end, and then the transport closes its
+    /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. Before
+    /// that, a client waits for its calls
+    /// (``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)``). If a transport is released
+    /// without a shutdown, running bodies can be read to the end. The transport then closes the
     /// connections.
     public func shutdown() async {
         await upgrades.shutdown()
@@ -219,14 +221,14 @@ public final class CurlTransport: Transport {
     }
 }
 
-// Whether a reused HTTP/1.1 connection ended under the call's last send. Other idle connections
-// may have ended as well, so the next send uses a new one.
+// Whether a reused HTTP/1.1 connection ended during the call's last send. The next send then uses a
+// new connection, because other idle connections may have ended too.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
 }
 
 extension CurlTransport: PromptlyCancellable {
-    /// The shutdown ends soon.
+    /// The shutdown always ends soon.
     public var promptness: Promptness { .always }
 }
 
@@ -240,7 +242,7 @@ extension CurlTimes {
         var reports: [TransportReport] = []
         reports.reserveCapacity(5)
         if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
-        // If no connection was made, libcurl reports "reused".
+        // Without a connection, libcurl reports "reused".
         if let instant = instant(isReused ? ready : connect) {
             reports.append(
                 .connected(

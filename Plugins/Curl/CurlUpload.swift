@@ -6,8 +6,8 @@ import TurnpikeSupport
 
 /// A request's content, in the form in which libcurl reads it.
 ///
-/// libcurl copies content from memory. A task reads files and streams into a bounded pipe, so the
-/// event loop never waits for a disk or a sequence.
+/// libcurl copies content from memory. A task reads files and streams into a bounded pipe. The
+/// event loop therefore never waits for a disk or a sequence.
 // SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on `reader`,
 // `onReady` and `position` are used only under the engine's lock.
 final class CurlUpload: @unchecked Sendable {
@@ -26,7 +26,7 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes; nil if unknown, or if trailers follow.
+    /// The number of bytes, or nil if the number is unknown or trailers follow.
     let length: Int64?
 
     /// - Throws: The errors of ``/TurnpikeCore/RequestBody/open()``.
@@ -58,12 +58,12 @@ final class CurlUpload: @unchecked Sendable {
         fresh.start()
     }
 
-    /// The most bytes that any one send has handed to the connection.
+    /// The maximum number of bytes that a single send has written to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
-    /// Valid after all content was read.
+    /// The trailer lines, which are valid after all content was read.
     var trailerLines: [String] {
         let trailers = pipe.withLock { $0 }?.trailers ?? [:]
         return trailers.map { "\($0.name.rawValue): \($0.value)" }
@@ -97,8 +97,7 @@ final class CurlUpload: @unchecked Sendable {
 
     private var isAtStart: Bool { position == 0 }
 
-    // Makes the content start again. If a task must open the body again, `onReady` runs when the
-    // content ``isOpen``.
+    // Restarts the content. If a task must reopen the body, `onReady` runs after that.
     func reopen() {
         if isAtStart { return }
         position = 0
@@ -110,7 +109,7 @@ final class CurlUpload: @unchecked Sendable {
     var isOpen: Bool { pipe.withLock { $0 }?.isOpen ?? true }
 }
 
-/// Chunks of a request's content, between the task that reads them and libcurl.
+/// A buffer of request content between the task that reads the body and libcurl.
 final class UploadPipe: Sendable {
     private enum Phase {
         case opening
@@ -118,7 +117,7 @@ final class UploadPipe: Sendable {
         /// The task has read all content, and these trailer fields follow.
         case ended(trailers: HTTPHeaders)
         case failed(any Error)
-        /// The transfer is over.
+        /// The transfer has ended.
         case closed
 
         var isOpening: Bool { if case .opening = self { true } else { false } }
@@ -128,12 +127,12 @@ final class UploadPipe: Sendable {
     private struct State {
         var phase: Phase
         var task: Task<Void, Never>?
-        // The unread chunks: from index `first` on, and in the first one from `offset` on.
+        // The unread chunks begin at index `first`, and at `offset` within the first chunk.
         var chunks: [Data] = []
         var first = 0
         var offset = 0
         var count = 0
-        // libcurl has found no bytes, and must be woken up when bytes arrive.
+        // Whether libcurl has found no bytes and must be woken up when bytes arrive.
         var isReaderWaiting = false
         var room: OneShot<Void>?
 
@@ -147,7 +146,7 @@ final class UploadPipe: Sendable {
         }
     }
 
-    // SAFETY: only the task takes the reader, once.
+    // SAFETY: only the task takes the reader, and takes it once.
     private enum Source: @unchecked Sendable {
         case reader(RequestBodyReader)
         case body(RequestBody)
@@ -173,7 +172,7 @@ final class UploadPipe: Sendable {
         self.init(.reader(reader), .open, onFill: onFill)
     }
 
-    /// Opening runs the caller's code, which may block, so a task opens the content.
+    /// Opens the content in a task, because the caller's code may block.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }
@@ -191,7 +190,7 @@ final class UploadPipe: Sendable {
         state.withLock { if case .ended(let trailers) = $0.phase { trailers } else { [:] } }
     }
 
-    /// Why the content cannot be read to its end.
+    /// The error that prevents reading the content to the end, or nil.
     var fault: (any Error)? {
         state.withLock { if case .failed(let error) = $0.phase { error } else { nil } }
     }

@@ -3,14 +3,14 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The place where a download is saved, and the files and folders that it may create or replace.
+/// The place of a downloaded file, and the permission to create folders or replace a file.
 ///
 /// ```swift
 /// let file = try await client.get("big.iso").download(to: .directory(downloads).creatingDirectories())
 /// ```
 ///
-/// The content is written to a hidden file of mode 0600 in the destination directory. The file is
-/// renamed when it is complete, so no other program sees a partial file.
+/// The content is written to a hidden file of mode 0600 in the destination directory. The complete
+/// file is renamed. Other programs therefore never see a partial file.
 public struct DownloadDestination: Sendable {
     private enum Place: Sendable {
         case directory(URL, name: String?)
@@ -40,7 +40,7 @@ public struct DownloadDestination: Sendable {
 
     /// A file that the closure chooses when the response head arrives.
     ///
-    /// The closure receives the head and the suggested name, made safe.
+    /// The closure receives the head and the suggested name in a safe form.
     public static func choosing(
         _ choose: @escaping @Sendable (_ head: ResponseHead, _ suggestedName: String) throws -> URL
     ) -> Self { Self(place: .choice(choose)) }
@@ -61,7 +61,7 @@ public struct DownloadDestination: Sendable {
         return copy
     }
 
-    /// The directory, if it is known before the response.
+    /// The directory, or nil if the directory depends on the response.
     var directory: URL? {
         switch place {
         case .directory(let directory, _): directory
@@ -78,7 +78,7 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// Checks the directory before a request is sent; the name of the file is checked later.
+    // Checks the directory before the request. The name of the file is checked later.
     func check() throws {
         guard let directory else { return }
         try prepare(directory)
@@ -139,7 +139,7 @@ public struct DownloadDestination: Sendable {
     }
 
     private func checkFree(_ file: URL) throws {
-        // Links are not followed: a dangling link occupies its name too.
+        // The check does not follow links, because a dangling link occupies its name too.
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: file.path(percentEncoded: false))
         guard let attributes else { return }
@@ -160,9 +160,9 @@ enum FileName {
     /// Returns the name as one safe path component, or nil if nothing of the name remains.
     ///
     /// Only the part after the last slash or backslash is used. Control characters and characters
-    /// that change the text direction are removed. Dots and spaces at both ends are removed, so
-    /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
-    /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
+    /// that change the text direction are removed. Dots and spaces at both ends are removed,
+    /// because the name must be neither `..` nor hidden. Names with a leading hyphen and names of
+    /// devices get an underscore. The name is truncated to 255 bytes, but keeps the extension.
     ///
     /// The scan uses scalars, because a slash and a combining mark form one Swift character that is
     /// not a slash. In the file system, the slash is a separator.
@@ -215,7 +215,7 @@ enum FileName {
     private static func cut(_ name: String) -> String? {
         guard name.utf8.count > maxBytes else { return name }
         var ending = ""
-        // Stepping back by characters may scan the whole name, so the search compares bytes.
+        // The search compares bytes, because backward steps by characters may scan the whole name.
         if let dot = name.utf8.suffix(32).lastIndex(of: UInt8(ascii: ".")) {
             ending = String(name[dot...])
         }
@@ -234,7 +234,7 @@ extension ResponseHead {
     /// The file name that the response suggests.
     ///
     /// The name comes from `Content-Disposition` (RFC 6266) or, without this field, from the last
-    /// path component of the URL. If both are missing, the name is `download`. The name is one path
+    /// path component of the URL. Without both, the name is `download`. The name is one path
     /// component of at most 255 bytes without control characters, and neither hidden nor `..`.
     var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
@@ -244,7 +244,7 @@ extension ResponseHead {
 
 /// The parameters of a `Content-Disposition` field (RFC 6266).
 struct ContentDisposition: Equatable {
-    /// The parameters with names in lower case; if a name occurs twice, the first value counts.
+    // The parameters with names in lower case. If a name occurs twice, the first value is used.
     let parameters: [String: String]
 
     init(parsing text: String) {
@@ -259,7 +259,7 @@ struct ContentDisposition: Equatable {
         self.parameters = parameters
     }
 
-    /// The file name: `filename*` if it can be decoded, otherwise `filename`.
+    /// The file name from a valid `filename*`, or from `filename`.
     var filename: String? {
         parameters["filename*"].flatMap(ExtendedValue.decode) ?? parameters["filename"]
     }

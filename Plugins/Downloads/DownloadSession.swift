@@ -13,11 +13,11 @@ final class DownloadSession: Sendable {
         var offset: Int64 = 0
         var resumedFrom: Int64 = 0
         var resume: ResumeData?
-        // If a run fails, the received bytes stay, so that a later run can continue.
+        // Whether the received bytes stay after a failed run, for a later run.
         var isKept = false
     }
 
-    /// Thrown if a response does not match the received bytes: the download starts over.
+    // The error of a response that does not match the received bytes. The download starts over.
     struct StartsOver: Error {}
 
     let destination: DownloadDestination
@@ -35,12 +35,12 @@ final class DownloadSession: Sendable {
 
     func release() { state.withLock { $0.isKept = false } }
 
-    /// The data that a later download needs, or nil if the download cannot be resumed.
+    /// The data for a later download, or nil if the download cannot be resumed.
     var resumeData: ResumeData? {
         state.withLock { $0.partial != nil && $0.offset > 0 ? $0.resume : nil }
     }
 
-    /// Closes the file for a later download, or removes the file if it cannot be resumed.
+    /// Closes the file for a later download, or removes the file if no resume is possible.
     func letGo() -> ResumeData? {
         let data = resumeData
         state.withLock { state in
@@ -50,13 +50,13 @@ final class DownloadSession: Sendable {
         return data
     }
 
-    /// Sends the call until the file is complete, as often as the options allow.
+    /// Sends the call repeatedly until the file is complete, within the limit of the options.
     func run(
         _ call: Call, onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
         try destination.check()
         var call = call
-        // Ranges count bytes of the stored representation, so no content coding may be applied.
+        // A content coding is refused, because ranges count bytes of the stored representation.
         call.request.headers.setIfAbsent(.acceptEncoding, "identity")
         let isPlain = call.request.method == .get && !call.request.headers.contains(.range)
         let note =
@@ -123,7 +123,7 @@ final class DownloadSession: Sendable {
         } catch let error as ClientError
             where isResuming && error.code == .validation && error.response?.status == 416
         {
-            // A gate for the status threw the 416 response as an error before the writer saw it.
+            // A gate that validates the status has thrown the 416 response as an error.
             guard let head = error.response else { throw error }
             return try finishComplete(head)
         }
@@ -138,7 +138,7 @@ final class DownloadSession: Sendable {
                 let partial = PartialFile.reopen(data.partialFile)
             else { return }
             let size = partial.size
-            // A file that is larger than the whole content cannot be its beginning.
+            // A file that is larger than the whole content is wrong.
             guard size > 0, size <= data.totalBytes ?? .max else { return partial.unlink() }
             state.partial = partial
             state.offset = size
@@ -197,9 +197,9 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Finishes the download after a 416 response if no byte is missing; otherwise starts over.
+    /// After a 416 response, finishes a complete download or starts over.
     ///
-    /// A 416 response need not name a validator. Another validator shows another version.
+    /// A 416 response need not contain a validator. Another validator means another version.
     func finishComplete(_ head: ResponseHead) throws -> DownloadedFile {
         guard let resume, resume.totalBytes == offset, resume.fits(head) ?? true,
             let field = head.headers[.contentRange], let range = ContentRange(parsing: field),

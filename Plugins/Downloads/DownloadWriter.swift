@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 struct DownloadWriter {
     let session: DownloadSession
-    /// Whether the call is a GET that sets no range, so that the session may request ranges.
+    // Whether the call is a GET without a range. The session may then request ranges.
     let isPlain: Bool
     /// Whether this exchange requested a range.
     let isResuming: Bool
@@ -26,8 +26,8 @@ struct DownloadWriter {
         case 416 where isResuming:
             response.body.cancel(.drop)
             return try session.finishComplete(head)
-        // 200 and 203 are the whole content instead of a part. Other 2xx responses have other
-        // content, so the bytes received so far stay.
+        // 200 and 203 contain the whole content instead of a part. Other 2xx responses have other
+        // content, and the received bytes stay.
         case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
             return try await start(response, request, onProgress)
         case 200..<300:
@@ -42,7 +42,7 @@ struct DownloadWriter {
         }
     }
 
-    /// Returns the first 4 KiB of an error's content, or less if the content breaks off.
+    /// Returns the first 4 KiB of an error's content, or fewer bytes if the content breaks off.
     private func beginning(of body: ResponseBody) async throws -> Data {
         var content = Data()
         do {
@@ -87,21 +87,21 @@ struct DownloadWriter {
         let file = try session.destination.file(for: head, suggestedName: name)
         let total = range.total ?? resume.totalBytes
         for try await chunk in response.body {
-            // A chunk beyond the range makes the whole response untrustworthy.
+            // A chunk beyond the range means that the whole response is wrong.
             if session.offset + Int64(chunk.count) > range.end {
                 throw DownloadSession.StartsOver()
             }
             onProgress(try session.append(chunk, total: total))
         }
-        // The range ends early, or the body broke off. The missing bytes can be requested again.
+        // The range ends early, or the body broke off. A later request can get the missing bytes.
         guard session.offset == range.end, total.map({ $0 == range.end }) ?? true else {
             throw Self.incomplete(head)
         }
         return try session.finish(at: file, head, suggestedName: name)
     }
 
-    /// Returns the end of a partial response if it begins where the file ends and belongs to the
-    /// same version.
+    /// Returns the end of a partial response that begins at the end of the file and belongs to the
+    /// same version, or nil.
     private func range(
         of response: Response, _ resume: ResumeData
     ) -> (end: Int64, total: Int64?)? {
@@ -131,11 +131,11 @@ struct DownloadWriter {
 }
 
 extension ResumeData {
-    /// Whether a response has the same version of the content; nil if it names no validator.
+    /// Whether a response has the same version of the content, or nil without a validator.
     ///
-    /// If a server ignores `If-Range`, it sends a part of the current version. So a part counts
-    /// only if it names the validator of the received bytes: the entity tag (RFC 9110 §15.3.7) or,
-    /// if there is no tag, the date.
+    /// A server that ignores `If-Range` sends a part of the current version. A part is therefore
+    /// used only if it contains the validator of the received bytes. The validator is the entity
+    /// tag (RFC 9110 §15.3.7) or, without a tag, the date.
     func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
         return named.map { Grammar.areSame($0, validator) }

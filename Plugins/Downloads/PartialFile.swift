@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A file that is being downloaded: hidden, of mode 0600, with an unpredictable name.
+/// A hidden file of mode 0600 with an unpredictable name, for a running download.
 ///
 /// A lock on the file excludes other downloads.
 final class PartialFile: Sendable {
@@ -30,7 +30,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Opens the file of an earlier download; nil if it is missing, locked, or not a partial file.
+    /// Opens an earlier download's file, or returns nil for a missing, locked or wrong file.
     static func reopen(_ url: URL) -> PartialFile? {
         guard url.isFileURL, isName(url.lastPathComponent),
             let folder = try? Folder.holding(url),
@@ -69,8 +69,7 @@ final class PartialFile: Sendable {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.fault("empty the file") }
     }
 
-    /// Moves the file to its final name atomically; a link with that name is replaced, not
-    /// followed.
+    /// Moves the file to the final name atomically, and replaces a link with this name.
     func move(to destination: URL, replacing: Bool) throws {
         try Self.attempt {
             let isHere = destination.deletingLastPathComponent() == url.deletingLastPathComponent()
@@ -81,7 +80,7 @@ final class PartialFile: Sendable {
                     try self.folder.link(name, in: folder, as: target)
                     return unlink()
                 } catch  where error.code != EEXIST {
-                    // The file system has no hard links, so an empty file reserves the name first.
+                    // Without hard links, an empty file reserves the name first.
                     close(try folder.openFile(target, O_CREAT | O_EXCL | O_WRONLY))
                     do {
                         return try self.folder.move(name, to: folder, as: target)
@@ -113,21 +112,19 @@ final class PartialFile: Sendable {
 }
 
 extension Folder {
-    /// Opens the directory of a file, with any owner and mode, because the user chose it.
+    /// Opens the directory of a file with any owner and mode, because the user chose the directory.
     static func holding(_ file: URL) throws(FileFault) -> Folder {
         try named(file.deletingLastPathComponent().path(percentEncoded: false), .any)
     }
 }
 
 extension RequestBody {
-    /// Writes the content to a file as it would be sent, for example to inspect a form.
+    /// Writes the content to a file in the sent form, for example to inspect a form.
     ///
-    /// The file appears only when it is complete, with mode 0600. Writing consumes a one-shot
-    /// stream.
+    /// The complete file appears at once, with mode 0600. Writing consumes a one-shot stream.
     /// - Parameters:
     ///   - file: The file.
-    ///   - replacing: Whether an existing file is replaced; otherwise writing fails if the file
-    ///     exists.
+    ///   - replacing: Whether an existing file is replaced. If false, an existing file is an error.
     /// - Returns: The number of bytes.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created or
     ///   written, ``/TurnpikeCore/ClientError/Code/invalidRequest`` if `file` is not a file URL,

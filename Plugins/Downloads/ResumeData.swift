@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The data to continue a download, small enough to store for a later process.
+/// The data to continue a download, which is small enough to store for a later process.
 ///
 /// ```swift
 /// do {
@@ -13,8 +13,9 @@ public import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The data names the file with the received bytes. That file stays until a download continues it
-/// or ``discard()`` removes it. The data contains no URL and no credentials.
+/// The data contains the path of the file with the received bytes. This file stays until a download
+/// continues the file or ``discard()`` removes the file. The data contains no URL and no
+/// credentials.
 public struct ResumeData: Codable, Sendable, Hashable {
     /// The entity tag or date that the rest of the content must match (RFC 9110 §13.1.5).
     let validator: String
@@ -22,12 +23,12 @@ public struct ResumeData: Codable, Sendable, Hashable {
     public let totalBytes: Int64?
     /// The file with the received bytes.
     public let partialFile: URL
-    /// The name that the first response suggested, made safe.
+    /// The name that the first response suggested, in a safe form.
     let suggestedName: String
     // A hash of the URL. A file found in a directory is continued only for the same resource.
     let resource: String
 
-    /// How many bytes have been received; 0 if the file is gone.
+    /// The number of received bytes, or 0 if the file is missing.
     public var receivedBytes: Int64 {
         (try? UnnamedFile.size(ofRegular: partialFile.path(percentEncoded: false))) ?? 0
     }
@@ -39,14 +40,14 @@ public struct ResumeData: Codable, Sendable, Hashable {
         }
     }
 
-    /// The fragment of the URL does not count.
+    /// Returns a hash of the URL without the fragment.
     static func resource(_ url: URL) -> String {
         SHA256.digest(of: Data(url.absoluteString.prefix { $0 != "#" }.utf8)).hexadecimal
     }
 }
 
 extension ResumeData {
-    /// Decodes stored data, and makes the name safe again, because the data may have been changed.
+    /// Decodes stored data, and makes the name safe again, because the data may have changed.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         validator = try values.decode(String.self, forKey: .validator)
@@ -59,13 +60,13 @@ extension ResumeData {
 }
 
 extension ClientError {
-    /// The data to continue the failed download; nil if the download cannot continue.
+    /// The data to continue the failed download, or nil if the download cannot continue.
     ///
     /// The value is nil without ``TurnpikeDownloads/DownloadOptions/keepsPartialFile``.
     public var resumeData: ResumeData? { attachment as? ResumeData }
 }
 
-/// A file that tells a later call which partial file an earlier call left.
+/// A file with the resume data of an earlier call, for a later call.
 struct ResumeNote: Sendable {
     private let file: URL
     private let directory: URL
@@ -98,7 +99,7 @@ struct ResumeNote: Sendable {
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
         else { return nil }
-        // The directory may have been moved, so the partial file is searched beside the note.
+        // The partial file is searched beside the note, because the directory may have been moved.
         return ResumeData(
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(
@@ -159,8 +160,7 @@ extension ResponseHead {
             let changed = HTTPDate.parse(modified, now: now)
         else { return nil }
         guard let text = headers[.date] else {
-            // Without `Date`, the response was sent about now (RFC 9110 §6.6.1), by a clock that
-            // may differ.
+            // Without `Date`, the response was sent about now (RFC 9110 §6.6.1). Clocks may differ.
             return now.timeIntervalSince(changed) >= 60 ? modified : nil
         }
         // A date is strong only if the content cannot have changed within the same second (RFC 9110

@@ -31,7 +31,9 @@ public final class RunningDownload: Sendable {
         /// The download was cancelled.
         case cancelled
 
-        /// Whether a download may change from this state to the next; a final state never changes.
+        /// Whether a download may change from this state to another state.
+        ///
+        /// A final state never changes.
         func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.finished, _), (.failed, _), (.cancelled, _): false
@@ -57,22 +59,23 @@ public final class RunningDownload: Sendable {
         get async throws { try await runner.outcome.value() }
     }
 
-    /// The progress of the transfer; a slow reader gets only the latest value.
+    /// The progress of the transfer, of which a slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> { runner.progress.stream() }
 
-    /// Pauses the transfer; returns false if no transfer is running.
+    /// Pauses the transfer, or returns false if no transfer is running.
     @discardableResult
     public func pause() -> Bool { runner.pause() }
 
-    /// Resumes a paused download; returns false if the download is not paused.
+    /// Resumes a paused download, or returns false if the download is not paused.
     @discardableResult
     public func resume() -> Bool { runner.resume() }
 
-    /// Cancels the download and removes the received bytes, unless its options keep them.
+    /// Cancels the download, and removes the received bytes unless the options keep them.
     public func cancel() { runner.cancel() }
 
     /// Ends the download and keeps the received bytes.
-    /// - Returns: The data to continue later; nil if the download cannot be resumed or is complete.
+    /// - Returns: The data to continue later, or nil if the download is complete or cannot
+    ///   continue.
     public func stop() async -> ResumeData? { await runner.stop() }
 }
 
@@ -89,7 +92,7 @@ extension Call {
     }
 }
 
-/// The state of a download, apart from the handle: the handle's release cancels the download.
+// The state of a download. The release of the handle, a separate object, cancels the download.
 final class DownloadRunner: Sendable {
     private struct Inner {
         var state = RunningDownload.State.running
@@ -148,7 +151,7 @@ final class DownloadRunner: Sendable {
         return session.letGo()
     }
 
-    /// Returns the task of the previous state; nil if the transition is not allowed.
+    /// Returns the task of the previous state, or nil if the transition is not allowed.
     private func transition(
         to next: RunningDownload.State, keeping: Bool = false
     ) -> Task<Void, Never>? {
@@ -160,19 +163,19 @@ final class DownloadRunner: Sendable {
         }
     }
 
-    // This task ends by `pause`, `cancel` or `stop`, or when the download ends.
+    // This task ends with `pause`, `cancel`, `stop` or the end of the download.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
-            // This run continues with the bytes that a pause kept. From now on, the options decide
-            // whether the bytes stay if the run fails.
+            // This run continues with the bytes that a pause kept. From here on, the options decide
+            // whether the bytes stay after a failure.
             inner.withLock { if $0.state == .running { session.release() } }
             do {
                 let file = try await session.run(call) { progress.send($0) }
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {
-                // The run was paused, or the method that cancelled it settles the outcome.
+                // The run was paused, or the method that cancelled the run settles the outcome.
             } catch {
                 _ = transition(to: error is CancellationError ? .cancelled : .failed)
                 outcome.settle(.failure(error))
@@ -181,7 +184,7 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Sends the progress to any number of readers; a late reader first gets the latest state.
+// Sends the progress to any number of readers. A late reader first gets the latest state.
 final class ProgressHub: Sendable {
     private struct State {
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
@@ -203,7 +206,7 @@ final class ProgressHub: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
-            // The lock prevents that a later state is delivered before this state.
+            // The lock prevents the delivery of a later state before this state.
             if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished

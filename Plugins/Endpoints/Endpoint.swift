@@ -3,13 +3,13 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// One of the servers for a logical name: a replica of a service.
+/// One of the servers for a logical name, such as a replica of a service.
 public struct Endpoint: Hashable, Sendable {
     /// The target of the endpoint's connections.
     public var target: ConnectTarget
-    /// The share of the load, relative to other endpoints; above zero, 1 by default.
+    /// The share of the load relative to other endpoints, above zero and 1 by default.
     public var weight: Double
-    /// The zone that the endpoint runs in, if known.
+    /// The zone of the endpoint, if known.
     public var zone: String?
 
     /// Creates an endpoint.
@@ -31,15 +31,14 @@ extension Endpoint: CustomStringConvertible {
 }
 
 extension Endpoint {
-    /// Creates an endpoint from text: `10.0.0.7:8080`, `users-1.internal:8080`,
+    /// Creates an endpoint from a text such as `10.0.0.7:8080`, `users-1.internal:8080`,
     /// `[2001:db8::7]:8080` or `unix:/run/users.sock`.
     /// - Parameters:
     ///   - text: The address.
     ///   - port: The port, if the text has none.
-    ///   - weight: The share of the load, relative to other endpoints; above zero.
-    ///   - zone: The zone that the endpoint runs in, if known.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and the expected
-    ///   text.
+    ///   - weight: The share of the load relative to other endpoints, above zero.
+    ///   - zone: The zone of the endpoint, if known.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and expected text.
     public init(
         parsing text: String, port: Int? = nil, weight: Double = 1, zone: String? = nil
     ) throws {
@@ -115,11 +114,11 @@ extension Endpoint {
     }
 }
 
-/// The endpoints of a logical name, and how long they are valid.
+/// The endpoints of a logical name, with the time of their validity.
 public struct EndpointList: Hashable, Sendable {
     /// The endpoints of the name.
     public var endpoints: [Endpoint]
-    /// How long the list is used before the resolver gets the next call; nil for no limit.
+    /// The time after which the gate calls the resolver again, or nil for no limit.
     public var freshFor: Duration?
 
     /// Creates a list.
@@ -131,18 +130,18 @@ public struct EndpointList: Hashable, Sendable {
 
 /// Finds the endpoints of a logical name, for example in a list, a file, DNS or a service registry.
 public protocol EndpointResolver: Sendable {
-    /// Where a request is sent, for people, such as "one of the addresses of users.internal".
+    /// The destination of a request in words, such as "one of the addresses of users.internal".
     ///
     /// The text is part of the facts of ``Endpoints``. The default is "one of its endpoints".
     var summary: String { get }
 
     /// Returns the current endpoints.
     ///
-    /// Only one call runs at a time, in the background. During this call, requests use the last
+    /// The gate runs one call at a time in the background. During this call, requests use the last
     /// list. If the call fails, the last list stays in use.
-    /// - Parameter context: Has the clock and the random source. When the list is not needed any
-    ///   more, the context is cancelled.
-    /// - Returns: The endpoints, and how long they are valid.
+    /// - Parameter context: The context with the clock and the random source. If the list is not
+    ///   needed any more, the context is cancelled.
+    /// - Returns: The endpoints with the time of their validity.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList
 }
@@ -159,17 +158,17 @@ extension EndpointResolver {
 public struct FixedEndpoints: EndpointResolver {
     private let result: Result<EndpointList, any Error>
 
-    /// The first hundred mistakes of the list, each with its path: `endpoints[3].weight`.
+    /// The first hundred mistakes of the list, each with a path such as `endpoints[3].weight`.
     public let faults: [(path: String, message: String)]
 
     /// Creates a list and drops repeated entries.
-    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must have the same
-    ///   weight and zone.
+    /// - Parameter endpoints: 1 to 100,000 endpoints. Endpoints with the same target must have the
+    ///   same weight and zone.
     public init(_ endpoints: [Endpoint]) {
         self.init(EndpointCheck.checked(endpoints))
     }
 
-    /// Creates a list from texts, in the form of ``Endpoint/init(parsing:port:weight:zone:)``.
+    /// Creates a list from texts for ``Endpoint/init(parsing:port:weight:zone:)``.
     public init(_ texts: [String]) {
         self.init(EndpointReader.read(texts.map { .string($0) }))
     }
@@ -199,7 +198,7 @@ extension EndpointResolver where Self == FixedEndpoints {
     /// Endpoints that never change; see ``FixedEndpoints``.
     public static func list(_ endpoints: [Endpoint]) -> Self { FixedEndpoints(endpoints) }
 
-    /// Endpoints that never change, as texts: `"10.0.0.7:8080"`, `"[2001:db8::7]:8080"`,
+    /// Endpoints that never change, as texts such as `"10.0.0.7:8080"`, `"[2001:db8::7]:8080"` and
     /// `"unix:/run/users.sock"`.
     public static func list(_ texts: [String]) -> Self { FixedEndpoints(texts) }
 }

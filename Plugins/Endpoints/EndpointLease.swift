@@ -11,7 +11,7 @@ import TurnpikeTraffic
 final class EndpointLease: Sendable {
     private struct State {
         var isUnderWay = true
-        // The time until the head; nil before the head, and for requests that fail.
+        // The time until the head, or nil before the head and for failed requests.
         var latency: Duration?
         var hasFailed = false
     }
@@ -51,14 +51,14 @@ final class EndpointLease: Sendable {
         return wasUnderWay
     }
 
-    /// Counts a failure of the request once; returns whether this is the first failure.
+    /// Counts a failure of the request once, and returns whether the failure is the first.
     func fail(at now: MonotonicInstant) -> Bool {
         let (isFirst, latency) = state.withLock { state in
             defer { state.hasFailed = true }
             return (!state.hasFailed, state.latency)
         }
         guard isFirst else { return false }
-        // A body may take long, so only the time to the head shows how slow the endpoint is.
+        // A body may take long. Only the time to the head is the latency of the endpoint.
         member.record(latency: latency ?? start.duration(to: now), failed: true, at: now)
         return true
     }
@@ -69,15 +69,15 @@ final class EndpointLease: Sendable {
     }
 }
 
-/// The endpoints that a call has tried, in all its attempts and hedges, by ``EndpointMember/key``.
+/// The ``EndpointMember/key`` of all endpoints that a call has tried in attempts and hedges.
 final class TriedOfCall: Sendable {
     private let tried = Mutex<[UInt64]>([])
 
-    /// Chooses and remembers an endpoint, so that a simultaneous attempt chooses another endpoint.
+    // Chooses and stores an endpoint. A simultaneous attempt then chooses another endpoint.
     func choosing(_ choose: ([UInt64]) -> PickResult?) -> PickResult? {
         var known = tried.withLock { $0 }
         while true {
-            // The choice may run the user's code, so it must not run under the lock.
+            // The choice may run the user's code, and must not run under the lock.
             guard let pick = choose(known) else { return nil }
             let isNews = tried.withLock { tried in
                 if tried.count == known.count {

@@ -4,7 +4,7 @@ public import TurnpikeCore
 import TurnpikeSupport
 public import TurnpikeTraffic
 
-/// Sends the requests for one logical name to its endpoints, and avoids endpoints that fail.
+/// Sends the requests for a logical name to endpoints, and avoids failing endpoints.
 ///
 /// ```swift
 /// let client = Client(transport: CurlTransport()) {
@@ -15,21 +15,21 @@ public import TurnpikeTraffic
 /// let user = try await client.get("http://users.internal/users/7").decode(User.self)
 /// ```
 ///
-/// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). The
-/// URL, `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics
-/// keep the logical name. If the transport has no connect targets, the client has a fault. Requests
-/// to other hosts, and requests that already have a connect target, pass unchanged.
+/// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). URL,
+/// `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics use
+/// the logical name. If the transport does not support connect targets, the client has a fault.
+/// Requests to other hosts, and requests that already have a connect target, pass unchanged.
 ///
 /// Place the gate next to the transport, inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
-/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``. Then each attempt chooses an
-/// endpoint, and avoids endpoints that its call has tried. A request counts as running until the
-/// body of its response was read, broke off, was cancelled or was dropped.
+/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``. Each attempt then chooses an
+/// endpoint, and avoids endpoints that the call has already tried. A request counts as running
+/// until the response body was read, broke off, was cancelled or was dropped.
 ///
-/// The first call waits for the list, within its deadline. If a new list does not come, the last
-/// list stays in use (<doc:SeveralEndpoints>). Without any list, calls fail unsent as
-/// ``/TurnpikeCore/ClientError/Code/dns``, or with the resolver's ``/TurnpikeCore/ClientError``. An
-/// endpoint that fails is ejected for a while (``EndpointHealth``). If several stacks use one gate,
-/// they share its state.
+/// The first call waits for the list, within its deadline. If no new list arrives, the last list
+/// stays in use (<doc:SeveralEndpoints>). Without any list, calls fail unsent as
+/// ``/TurnpikeCore/ClientError/Code/dns``, or with the resolver's ``/TurnpikeCore/ClientError``. A
+/// failing endpoint is ejected for some time (``EndpointHealth``). If several stacks use one gate,
+/// these stacks share the state.
 public struct Endpoints: Interceptor {
     private let service: ServiceName
     private let balancer: LoadBalancer
@@ -37,20 +37,19 @@ public struct Endpoints: Interceptor {
 
     /// Creates a gate.
     /// - Parameters:
-    ///   - host: The logical host whose requests are sent to endpoints, with or without a port:
-    ///     `users.internal`, `users.internal:8080`. Without a port, all ports match. Both http and
-    ///     https match.
+    ///   - host: The logical host, with or without a port, such as `users.internal` or
+    ///     `users.internal:8080`. Without a port, all ports match. Both http and https match.
     ///   - resolver: Finds the endpoints.
-    ///   - policy: How an endpoint is chosen for a request.
+    ///   - policy: The rule that chooses an endpoint for a request.
     ///   - zone: The preferred zone; nil for no zone.
     ///   - subset: The part of the endpoints that this client uses; nil for all.
     ///   - health: The rules for when an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts
     ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),
-    ///     failed refreshes (`….refresh_failures`), and choices among all endpoints because too few
-    ///     are healthy (`….panics`).
-    ///   - verdict: Decides what an outcome says about its endpoint. The closure is not called for
-    ///     a cancellation.
+    ///     failed refreshes (`….refresh_failures`), and choices among all endpoints if too few are
+    ///     healthy (`….panics`).
+    ///   - verdict: Decides whether an outcome is a failure of the endpoint. The closure is not
+    ///     called for a cancellation.
     public init(
         for host: String, from resolver: any EndpointResolver,
         policy: BalancingPolicy = .leastRequests, zone: EndpointZone? = nil,
@@ -70,7 +69,7 @@ public struct Endpoints: Interceptor {
     /// The endpoints keep their state. The current list stays in use until a new list arrives.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// The fault of the host, with which each call fails, or nil.
+    /// The fault of the host text, which fails each call, or nil.
     public var fault: ClientError? { service.fault }
 
     /// The gate needs a transport with connect targets.
@@ -84,7 +83,7 @@ public struct Endpoints: Interceptor {
         await balancer.figures.flush()
     }
 
-    /// States the choice of endpoints, and how long a request may wait for their list.
+    /// Reports the choice of endpoints, and the longest wait of a request for the list.
     public func facts(for request: Request?) -> GateFacts? {
         let isOther = request.map { !service.matches($0.origin) } ?? false
         return GateFacts(
@@ -112,12 +111,12 @@ public struct Endpoints: Interceptor {
             passedOver: isOther ? "the request is not for \(service)" : nil)
     }
 
-    /// How many endpoints are usable, and which are not.
+    /// The number of usable endpoints, and the unusable endpoints.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         balancer.liveFigures(at: now)
     }
 
-    /// Runs the rest of the chain with an endpoint for the connection.
+    /// Runs the inner gates with an endpoint for the connection.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -145,7 +144,7 @@ public struct Endpoints: Interceptor {
         let atHead = decide(Outcome(request: request, result: .success(response)))
         lease.hasHead(atHead, at: context.timeSource.now)
         if response.body.isEmpty { return balancer.conclude(lease, atHead, in: context) }
-        // A bad status counts at once, but the request is running until its body ends.
+        // A bad status counts at once, but the request runs until the response body ends.
         if atHead == .failure { balancer.judge(lease, .failure, in: context) }
         response.body.onEnd { [self] end in
             switch end.reason {
@@ -157,8 +156,8 @@ public struct Endpoints: Interceptor {
         }
     }
 
-    // An attempt timeout is a failure of the endpoint, also if the gate for it is outside. Any
-    // other cancellation from outside is no failure.
+    // The attempt timeout of an outer gate is a failure of the endpoint. Any other cancellation
+    // from outside is no failure.
     private func verdict(
         _ request: Request, _ error: any Error, _ context: Context
     ) -> CircuitVerdict {
@@ -173,7 +172,7 @@ public struct Endpoints: Interceptor {
 extension Endpoints: PromptlyCancellable {}
 
 extension Gate where Self == Endpoints {
-    /// Sends the requests for one logical name to its endpoints; see
+    /// Sends the requests for a logical name to endpoints; see
     /// ``Endpoints/init(for:from:policy:zone:subset:health:meter:verdict:)``.
     public static func endpoints(
         for host: String, from resolver: any EndpointResolver,
@@ -191,11 +190,11 @@ extension Gate where Self == Endpoints {
 /// The logical host of a gate's endpoints, with or without a port.
 struct ServiceName: Sendable, CustomStringConvertible {
     let description: String
-    /// The host in lower case; an IPv6 address has no brackets.
+    /// The host in lower case, without brackets around an IPv6 address.
     let host: String
     /// The port; nil for all ports.
     let port: Int?
-    /// The fault of the text, with which each call fails, or nil.
+    /// The fault of the text, which fails each call, or nil.
     let fault: ClientError?
 
     init(_ text: String) {
@@ -221,7 +220,7 @@ struct ServiceName: Sendable, CustomStringConvertible {
         return origin.host == host && (port == nil || origin.port == port)
     }
 
-    /// The labels of the service in meters, with OpenTelemetry's names.
+    /// The labels of the service in meters, with the names of OpenTelemetry.
     var meterLabels: [String: String] {
         var labels = ["server.address": host]
         if let port { labels["server.port"] = String(port) }

@@ -14,7 +14,7 @@ extension LoadBalancer {
         case begin
     }
 
-    /// Waits for the first list, and throws its error, or at once the error of a cancellation.
+    // Waits for the first list. Throws the list's error, or at once a cancellation.
     func firstList(in context: Context) async throws {
         while true {
             let now = context.timeSource.now
@@ -38,7 +38,7 @@ extension LoadBalancer {
                         try await refresh.wait(in: context)
                     }
                 } catch is ListRefresh.Ended {
-                    // The shutdown of another client of this gate ended the refresh.
+                    // The shutdown of another client with this gate ended the refresh.
                     try context.checkCancellation()
                 }
             }
@@ -110,23 +110,23 @@ extension LoadBalancer {
     private func checked(
         _ list: EndpointList, of resolver: any EndpointResolver
     ) throws -> EndpointList {
-        // An unchanged list is not checked again. If the storage is the same, as for an unchanged
-        // file, the comparison takes no time.
+        // An unchanged list is not checked again. If both lists have the same storage, as for an
+        // unchanged file, the comparison takes no time.
         let listed = state.withLock { $0.listed }
         if !listed.isEmpty, list.endpoints == listed {
             return EndpointList(listed, freshFor: list.freshFor)
         }
         let endpoints = try EndpointCheck.checked(list.endpoints)
             .result(of: "the list of the resolver \(type(of: resolver))")
-        // If no entry was dropped, the list keeps the resolver's storage.
+        // If no entry was dropped, the result has the storage of the resolver's list.
         return endpoints.count == list.endpoints.count
             ? list : EndpointList(endpoints, freshFor: list.freshFor)
     }
 
-    /// Makes a list the current list; returns false if the refresh was ended before.
+    /// Replaces the current list, or returns false if the refresh has already ended.
     ///
     /// The slow work for thousands of endpoints runs in the task of the refresh, while calls use
-    /// the old list. Only the exchange of the lists needs a lock.
+    /// the old list. Only the replacement of the list needs a lock.
     private func install(
         _ list: EndpointList, of refresh: ListRefresh, at now: MonotonicInstant
     ) -> Bool {

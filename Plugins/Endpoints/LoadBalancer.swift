@@ -4,14 +4,14 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The endpoints of one logical name: the current list, and the state of each endpoint.
+/// The current endpoints of one logical name, with the state of each endpoint.
 ///
-/// Calls read a view, which never changes. Every change (a new list, an ejection, a return) makes a
-/// new view. There is no thread and no timer: the first call after a due time does the due work.
+/// Calls read an immutable view. A new list, an ejection and the return of an endpoint create a new
+/// view. There is no thread and no timer. The first call after a due time does the due work.
 final class LoadBalancer: Sendable {
     struct View: Sendable {
         let set: EndpointSet
-        /// Whether the set has all endpoints because too few are healthy.
+        /// Whether the set contains all endpoints because too few endpoints are healthy.
         let isInPanic: Bool
         let slowStart: Duration
     }
@@ -21,16 +21,16 @@ final class LoadBalancer: Sendable {
         var members: [ConnectTarget: EndpointMember] = [:]
         // The members in the order of the list.
         var order: [EndpointMember] = []
-        // The list of the resolver, with repetitions and before a subset is chosen.
+        // The list of the resolver, with repetitions and before the choice of a subset.
         var listed: [Endpoint] = []
         var ejectedCount = 0
         var source = SourceState()
-        // When the first ejection ends.
+        // The time when the first ejection ends.
         var returnAt = MonotonicInstant(nanoseconds: .max)
         // The times of the last and the next comparison of outcomes.
         var sweptAt = MonotonicInstant(nanoseconds: .max)
         var sweepAt = MonotonicInstant(nanoseconds: .max)
-        // When the last view that may be delayed was made, and when a delayed view is due.
+        // The time of the last view that may be delayed, and the time when a delayed view is due.
         var renewedAt = MonotonicInstant(nanoseconds: .min)
         var renewAt = MonotonicInstant(nanoseconds: .max)
         // Lines for the log, which the next calls report.
@@ -43,7 +43,7 @@ final class LoadBalancer: Sendable {
     let state: Mutex<State>
     private let dice = EndpointSequence()
     private let present = Mutex<View?>(nil)
-    // When the next work is due, in nanoseconds, so that most calls lock only the view.
+    // The time of the next due work, in nanoseconds. Before this time, calls lock only the view.
     private let dueAt = Atomic(Int64.min)
 
     private static let help = [
@@ -75,7 +75,7 @@ final class LoadBalancer: Sendable {
         state = Mutex(State(rules: rules))
     }
 
-    // The refresh and the checks do not hold the balancer, and end with it.
+    // The refresh and the checks do not retain the balancer, and end with the balancer.
     deinit { stop() }
 
     var members: [EndpointMember] { state.withLock { $0.order } }
@@ -95,7 +95,7 @@ final class LoadBalancer: Sendable {
             defer { note(&state) }
             state.rules = rules
             state.listed = []
-            // There may be no new checks to correct the results of the former checks.
+            // Under the new rules, no check may correct the results of former checks.
             for member in state.order { member.health.forgetChecks() }
             // The next call checks whether too many endpoints are ejected under the new rules.
             if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
@@ -107,7 +107,7 @@ final class LoadBalancer: Sendable {
         tell()
     }
 
-    /// Ends the refresh and the checks; a later call begins both again.
+    // Ends the refresh and the checks. A later call begins both again.
     func stop() {
         checks.stop()
         let ended = state.withLock { state in
@@ -136,7 +136,7 @@ final class LoadBalancer: Sendable {
         of view: View, for request: Request, in context: Context
     ) throws -> EndpointLease {
         let now = context.timeSource.now
-        // A generator for each call would cost more than the choice, so the calls share a sequence.
+        // Calls share a sequence, because a generator for each call is slower than the choice.
         let number = dice.next { context.random.next() }
         let bits = EndpointHash.mixed(number &* EndpointSequence.golden)
         let tried = context.value(of: TriedOfCallKey.self) { TriedOfCall() }
@@ -152,7 +152,7 @@ final class LoadBalancer: Sendable {
         return EndpointLease(pick.member, at: now)
     }
 
-    // Describes the choice before the request counts as running. The text says why the call uses a
+    // Describes the choice before the request counts as running, with the reason for the use of a
     // slow or unhealthy endpoint.
     private func text(
         of pick: PickResult, in view: View, at now: MonotonicInstant
@@ -177,7 +177,7 @@ final class LoadBalancer: Sendable {
 
     // MARK: Due work
 
-    /// Does the due work; requests a due list unless a request is running already.
+    /// Does the due work, and requests a due list unless a request is already running.
     func doWhatIsDue(in context: Context) {
         let now = context.timeSource.now
         let unit = context.random.unit()
@@ -199,7 +199,7 @@ final class LoadBalancer: Sendable {
         if hasChanged { tell() }
     }
 
-    /// Sets the next due time, after each change of the state, under its lock.
+    // Sets the next due time after a change of the state. The caller holds the lock.
     func note(_ state: inout State) {
         var next = min(state.returnAt, state.sweepAt, state.renewAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
@@ -207,11 +207,10 @@ final class LoadBalancer: Sendable {
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
-    /// Makes a new view, under the lock of the state.
-    ///
-    /// The cost grows with the number of endpoints. If thousands of endpoints are lost at once, a
-    /// view is delayed after the last view, so that calls stay fast. Without `now`, no view is
-    /// delayed.
+    // Creates a new view. The caller holds the lock of the state.
+    //
+    // The cost grows with the number of endpoints. If thousands of endpoints fail at once, the
+    // delay between two views keeps calls fast. Without `now`, no view is delayed.
     func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
         if state.order.isEmpty { return }
         if let now, state.order.count > 1024 {
@@ -226,8 +225,7 @@ final class LoadBalancer: Sendable {
         let health = state.rules.health
         let well = state.order.count { $0.health.isUsable }
         let isInPanic = health.isPanic(well: well, of: state.order.count)
-        // Only this method changes the view. The old view is released outside the lock of the
-        // current view.
+        // Only this method changes the view. The old view is released outside of the view's lock.
         let former = present.withLock { $0 }
         let set = EndpointSet(
             state.order, state.rules.policy, zone: state.rules.zone, slowStart: health.slowStart,

@@ -3,21 +3,21 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Whether there is a list, and when the next list is requested.
+/// The state of the list requests, and the time of the next request.
 struct SourceState {
     private(set) var refresh: ListRefresh?
-    /// The error of the last refresh; nil if that refresh returned a list.
+    /// The error of the last refresh, or nil if the refresh returned a list.
     private(set) var failure: (any Error)?
     private var failures = 0
-    // Nil for never.
+    // The time of the next request, or nil for never.
     private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
-    // The number of abandoned requests whose resolver has not returned.
+    // The number of abandoned requests whose resolver has not yet returned.
     private var strayCount = 0
 
     // Limits the calls to a resolver that ignores its cancellation and does not return.
     private static let maxStrays = 4
 
-    /// When the next list is requested; nil during a request, or if the list has no time limit.
+    /// The time of the next request, or nil during a request or without a time limit of the list.
     var dueAt: MonotonicInstant? {
         refresh == nil && strayCount < Self.maxStrays ? askAt : nil
     }
@@ -42,10 +42,10 @@ struct SourceState {
         return refresh
     }
 
-    /// Records that the list was received, and how long it is valid.
+    /// Records the arrival of a list that is valid for a time.
     ///
-    /// The next list is requested a little earlier, at a random time, so that many clients do not
-    /// ask at once.
+    /// The next list is requested up to a fifth earlier, at a random time. Many clients therefore
+    /// do not send requests at the same time.
     mutating func succeed(holding time: Duration?, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -54,8 +54,8 @@ struct SourceState {
         askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }
     }
 
-    /// Records a failed refresh; the wait for the next refresh is 1 s and doubles up to 30 s, minus
-    /// a random part of up to a half.
+    // Records a failed refresh. The wait for the next refresh is 1 s, doubles up to 30 s, and is
+    // reduced by a random part of up to a half.
     mutating func fail(_ error: any Error, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -66,18 +66,18 @@ struct SourceState {
     }
 
     private static func part(_ part: Double, of time: Duration) -> Duration {
-        // At least a millisecond, so that a list with no validity is not requested in a busy loop.
+        // The minimum of a millisecond prevents a busy loop for a list without validity.
         min(max(time, .milliseconds(1)), .seconds(1 << 32)) * part
     }
 }
 
-/// One request for a list; any number of calls may wait for the request.
+/// One request for a list, for which any number of calls may wait.
 final class ListRefresh: Sendable {
-    /// The request was ended before its list arrived; a waiting call begins another request.
+    // The request ended before the list arrived. A waiting call begins another request.
     struct Ended: Error {}
 
     let resolver: any EndpointResolver
-    /// The context of the resolver; no call owns it, because it outlives the call that begins it.
+    /// The context of the resolver, which outlives the call that begins the request.
     let context: Context
     /// A random number in 0..<1 for the time of the next request.
     let jitter: Double

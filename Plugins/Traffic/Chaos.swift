@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Makes faults on purpose, to show how the outer gates handle them.
+/// Makes deliberate faults, to test how the outer gates handle faults.
 ///
 /// ```swift
 /// let drill = Switch(share: 0)
@@ -17,23 +17,23 @@ import TurnpikeSupport
 /// ```
 ///
 /// The gate does nothing until code or a stack file turns on its ``/TurnpikeMiddleware/Switch``.
-/// Place the gate next to the transport. By default, the gate makes no fault for requests that must
-/// not be sent twice (``/TurnpikeCore/Request/isRepeatable``). The gate never makes a fault for
-/// requests that can be sent only once.
+/// Place the gate next to the transport. By default, requests that must not be sent twice
+/// (``/TurnpikeCore/Request/isRepeatable``) get no fault. A request that can be sent only once
+/// never gets a fault.
 ///
-/// Each fault is in the log, in the trace beside the name of the gate, and in the counter
-/// `turnpike.chaos.faults`. So no reader mistakes it for a real fault. The text of an error says
-/// that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
+/// Each fault appears in the log, in the trace beside the name of the gate, and in the counter
+/// `turnpike.chaos.faults`. The text of an error says that the error is deliberate, and a response
+/// has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
     /// The fault that the gate makes.
     public enum Fault: Sendable, Hashable {
-        /// Nothing is sent, and the request fails with this code.
+        /// The request is not sent, and fails with this code.
         case error(ClientError.Code)
-        /// Nothing is sent, and the response has this status and no content.
+        /// The request is not sent, and the response has this status and no content.
         case status(HTTPStatus)
         /// The request is sent after this delay.
         case latency(Duration)
-        /// The request is sent, and the body of its response breaks off.
+        /// The request is sent, and the response body breaks off.
         case droppedBody
 
         // The name of the fault in metrics, and its effect on a request.
@@ -59,12 +59,12 @@ public struct Chaos: Interceptor {
     /// - Parameters:
     ///   - fault: The fault that the gate makes.
     ///   - rate: The share of the requests that get the fault, from 0 to 1.
-    ///   - seed: With a seed, the numbers of calls and attempts decide which requests get the
-    ///     fault. Each run then has the same faults.
+    ///   - seed: With a seed, each run makes the same faults, which depend on the numbers of calls
+    ///     and attempts.
     ///   - control: Turns the gate on and off. By default, the gate is off.
     ///   - sparesUnrepeatable: Whether the gate spares requests that must not be sent twice.
     ///   - meter: Counts the faults (`turnpike.chaos.faults`).
-    ///   - isMeant: Returns whether a request may get the fault.
+    ///   - isMeant: Decides whether a request may get the fault.
     public init(
         _ fault: Fault, rate: Double = 1, seed: UInt64? = nil,
         switch control: Switch = Switch(share: 0), sparesUnrepeatable: Bool = true,
@@ -85,7 +85,7 @@ public struct Chaos: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await figures.flush() }
 
-    /// States the effect of the fault, or nothing while the gate is off.
+    /// Reports the effect of the fault, or no effect if the gate is off.
     public func facts(for request: Request?) -> GateFacts? {
         let isOff = control.share == 0 || !(rate > 0)
         var facts = GateFacts(
@@ -99,7 +99,7 @@ public struct Chaos: Interceptor {
         }
         switch fault {
         case _ where isOff: break
-        // A status is no substitute that hides a failure: the outer gates see it as a refusal.
+        // The outer gates treat the status as a refusal.
         case .error, .status: facts.effects = [.answers(.refusal)]
         case .latency(let time):
             facts.effects = [.waits(atMost: time, reason: "latency on purpose")]
@@ -158,7 +158,7 @@ public struct Chaos: Interceptor {
     private func strikes(in context: Context) -> Bool {
         if rate >= 1 { return true }
         guard let seed else { return context.random.unit() < rate }
-        // A call has at most 12 sends, so the factor 64 gives each send a separate number.
+        // A call has at most 12 sends. With the factor 64, each send has a different number.
         var generator = SeededRandomSource(seed: seed)
             .generator(forCall: context.id.number &* 64 &+ UInt64(context.attempt))
         return generator.unit() < rate
@@ -166,7 +166,7 @@ public struct Chaos: Interceptor {
 }
 
 extension Gate where Self == Chaos {
-    /// Makes faults on purpose when its switch is on; see
+    /// Makes deliberate faults while the switch is on; see
     /// ``Chaos/init(_:rate:seed:switch:sparesUnrepeatable:meter:matching:)``.
     public static func chaos(
         _ fault: Chaos.Fault, rate: Double = 1, seed: UInt64? = nil,

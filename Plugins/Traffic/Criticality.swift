@@ -2,20 +2,20 @@
 
 public import TurnpikeCore
 
-/// How important a call is when not all calls can be served, or not all at once.
+/// The importance of a call when not all calls can be served.
 ///
 /// `AdmissionControl` refuses the calls of lower classes first. In the queue of a
-/// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes start first. If the queue is
-/// full, calls of lower classes are refused first. An attempt has the class of its call.
+/// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes start first. A full queue
+/// refuses calls of lower classes first. An attempt has the class of its call.
 ///
-/// The classes are those of Google ("Site Reliability Engineering", 2016, chapter 21), without
-/// Google's highest class for the few calls on which everything depends.
+/// The classes come from "Site Reliability Engineering" (Google, 2016, chapter 21), without its
+/// highest class for the few most critical calls.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
-    /// Work that can wait or be omitted, such as a prefetch or a batch: refused first.
+    /// Work that can wait or be omitted, such as a prefetch or a batch, and is refused first.
     case sheddable
     /// The calls of a user or a service, unless another class is set.
     case `default`
-    /// Calls whose failure a user sees at once: refused last.
+    /// Calls whose failure a user notices at once, and which are refused last.
     case critical
 
     /// The number of classes above this class.
@@ -28,14 +28,14 @@ public enum Criticality: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// The option that says how important a call is.
+/// The request option for the importance of a call.
 public enum CriticalityOption: RequestOptionKey {
     /// The class of the call.
     public typealias Value = Criticality
 }
 
 extension RequestOptions {
-    /// The importance of the call; by default ``Criticality/default``.
+    /// The importance of the call, by default ``Criticality/default``.
     public var criticality: Criticality {
         get { self[CriticalityOption.self] ?? .default }
         set { self[CriticalityOption.self] = newValue }
@@ -43,19 +43,19 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// Sets how important this call is; see ``Criticality``.
+    /// Sets the importance of this call; see ``Criticality``.
     ///
-    /// The class matters in an `AdmissionControl`, and in the queues of a ``ConcurrencyLimit`` and
-    /// a ``RateLimit``.
+    /// The class affects `AdmissionControl` and the queues of ``ConcurrencyLimit`` and
+    /// ``RateLimit``.
     public func criticality(_ criticality: Criticality) -> Call {
         option(CriticalityOption.self, criticality)
     }
 }
 
-/// Decides when a waiting call has its turn.
+/// The class and the key of a call, which decide when the waiting call starts.
 struct Precedence: Hashable, Sendable {
     var criticality = Criticality.default
-    /// The key of the caller, if callers take turns; otherwise nil.
+    /// The key of the caller, or nil if callers do not take turns.
     var key: String?
 }
 

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A header field that tells a server how much longer the caller waits.
+/// A header field with the time for which the caller still waits for the response.
 ///
 /// ```swift
 /// let left = DeadlineField.grpc.timeLeft(in: HTTPHeaders(incoming.headers))
@@ -13,36 +13,35 @@ import TurnpikeSupport
 public struct DeadlineField: Sendable, Hashable {
     /// The name of the field.
     public let name: HTTPHeaders.Name
-    // Nil for gRPC, because each value contains its unit.
+    // The value is nil for gRPC, because a gRPC value contains the unit.
     private let unit: Duration?
 
-    /// gRPC's `grpc-timeout`, which has up to eight digits and a unit, such as `250m`.
+    /// The field `grpc-timeout` of gRPC, with up to eight digits and a unit, such as `250m`.
     public static let grpc = grpc("grpc-timeout")
 
-    /// Returns a field with a value in the form of gRPC.
+    /// Returns a field whose value has the form of gRPC.
     public static func grpc(_ name: HTTPHeaders.Name) -> Self { Self(name: name, unit: nil) }
 
-    /// Returns a field with a whole number of milliseconds, such as Envoy's
-    /// `X-Envoy-Expected-Rq-Timeout-Ms`.
+    /// Returns a field with whole milliseconds, such as Envoy's `X-Envoy-Expected-Rq-Timeout-Ms`.
     public static func milliseconds(_ name: HTTPHeaders.Name) -> Self {
         Self(name: name, unit: .milliseconds(1))
     }
 
-    /// Returns a field with a whole number of seconds.
+    /// Returns a field with whole seconds.
     public static func seconds(_ name: HTTPHeaders.Name) -> Self {
         Self(name: name, unit: .seconds(1))
     }
 
-    // The units of gRPC with their letters, the finest unit first.
+    // The units of gRPC, from the smallest to the largest.
     private static let units: [(letter: Character, unit: Duration)] = [
         ("n", .nanoseconds(1)), ("u", .microseconds(1)), ("m", .milliseconds(1)),
         ("S", .seconds(1)), ("M", .seconds(60)), ("H", .seconds(3600)),
     ]
 
-    /// The time left according to the field, or nil.
+    /// Returns the remaining time in the field, or nil.
     ///
-    /// The result is nil if the field is missing, or if its value does not have the exact form: one
-    /// to eight digits, and for gRPC a unit. Without a value, only the client's own limits apply.
+    /// A valid value has one to eight digits, and for gRPC a unit. If the field is missing or
+    /// invalid, the result is nil, and only the client's own limits apply.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit
@@ -55,7 +54,7 @@ public struct DeadlineField: Sendable, Hashable {
         return found * count
     }
 
-    /// Returns the value for a time left, rounded down, but never zero.
+    /// Returns the field value for a remaining time, rounded down, but never zero.
     func value(of left: Duration) -> String {
         func count(_ unit: Duration) -> Int64 { left.wholeNanoseconds / unit.wholeNanoseconds }
         if let unit { return String(min(max(count(unit), 1), 99_999_999)) }
@@ -64,17 +63,17 @@ public struct DeadlineField: Sendable, Hashable {
     }
 }
 
-/// Tells the next server how much time is left until the ``/TurnpikeMiddleware/Deadline``.
+/// Sends the remaining time until the ``/TurnpikeMiddleware/Deadline`` to the server.
 ///
-/// Place this gate inside a ``/TurnpikeMiddleware/Retry``, so that each attempt has its own value.
-/// The gate does nothing if the call is streaming or has no deadline.
+/// Inside a ``/TurnpikeMiddleware/Retry``, the gate sets a new value for each attempt. If the call
+/// is streaming or has no deadline, the gate does nothing.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField
 
     /// Creates a gate that sets a field.
     public init(in field: DeadlineField = .grpc) { self.field = field }
 
-    /// States the field, and that the gate must be inside gates that take time or share responses.
+    /// Reports the field, and that gates that take time or share responses must be outside.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "tells how much time is left", .setsFields([field.name], .plain),
@@ -91,7 +90,7 @@ public struct PropagateDeadline: SynchronousRequestAdapter {
 }
 
 extension Gate where Self == PropagateDeadline {
-    /// Tells the next server how much time is left; see ``PropagateDeadline/init(in:)``.
+    /// Sends the remaining time to the server; see ``PropagateDeadline/init(in:)``.
     public static func propagateDeadline(in field: DeadlineField = .grpc) -> Self {
         PropagateDeadline(in: field)
     }

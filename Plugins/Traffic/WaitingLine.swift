@@ -6,12 +6,12 @@ import TurnpikeSupport
 final class Waiter: Sendable {
     let rank: WaitingLine.Rank
     let precedence: Precedence
-    /// The origin whose permit it waits for, if it waits for one.
+    /// The origin of the permit for which the call waits, or nil.
     let origin: Origin?
-    /// Whether a line begins with this call, so that the log gets a line about waiting calls.
+    /// Whether this call is the first in its line, and the log reports waiting calls.
     let beginsLine: Bool
     let cost: Int
-    /// The time at which the call must have ended; nil if it has no deadline.
+    /// The deadline of the call, or nil.
     let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 
@@ -30,13 +30,13 @@ final class Waiter: Sendable {
 
 /// Calls that wait for their turn.
 ///
-/// Any call may leave the line. Calls of higher classes go first. Within a class, each key has one
-/// turn in a round. Without keys, calls start in the order of arrival. So that every call starts at
-/// some time, the oldest call goes first after later calls have taken ``patience`` times its
-/// permits. So aging takes at most one permit in 20. If all calls cost the same, a call has its
-/// turn after at most 20 turns for each call before it, and 20 turns for itself.
+/// Any call may leave the line. Calls of higher classes start first. Within a class, each key has
+/// one turn in a round. Without keys, calls start in the order of arrival. The oldest call starts
+/// next as soon as later calls have taken ``patience`` times the permits of the oldest call. This
+/// rule uses at most one permit in 20, and every call starts at some time. If all calls have equal
+/// costs, a call waits for at most 20 turns for each earlier call and 20 turns for the call itself.
 struct WaitingLine {
-    /// The maximum number of turns for which a call waits in a line of this length.
+    /// The maximum number of turns for which a call waits in a line of `queue` calls.
     static func mostTurns(of request: Request?, queue: Int, takesTurns: Bool) -> Int64 {
         // Only calls of other callers overtake a call of the highest class.
         let isOvertaken = takesTurns || request?.options.criticality != .critical
@@ -45,7 +45,7 @@ struct WaitingLine {
         return overflows ? .max : turns
     }
 
-    /// The gate's statement about the turn of a call, as the end of a sentence.
+    /// Describes the place of a call in line, as the end of a sentence in the gate's facts.
     static func text(of request: Request?, takesTurns: Bool) -> String {
         let place =
             switch request?.options.criticality {
@@ -56,10 +56,10 @@ struct WaitingLine {
         return (takesTurns ? ", and callers take turns" : "") + place
     }
 
-    /// The place of a call among others; the call with the lowest rank goes first.
+    /// The rank of a call in a line, whose lowest rank starts first.
     struct Rank: Comparable, Sendable {
         let level: Int
-        /// The round in which the key of the call has a turn with this call; 0 without keys.
+        /// The round in which this call is the turn of its key, or 0 without keys.
         var round: UInt64 = 0
         /// The number of the call; later calls have higher numbers.
         let ticket: UInt64
@@ -74,14 +74,14 @@ struct WaitingLine {
         fileprivate(set) var waiter: Waiter?
     }
 
-    /// Later calls may take this multiple of the oldest call's permits before it goes first.
+    /// The multiple of the oldest call's permits that later calls may take first.
     static let patience = 19
 
     private var byRank = Places(isByAge: false)
     private var byAge = Places(isByAge: true)
-    // The latest round of each key. Without a key, the round of the latest turn in a class.
+    // The latest round of each key. The entry without a key is the round of a class's latest turn.
     private var rounds: [Precedence: UInt64] = [:]
-    // The permits that calls behind the oldest call have taken before it.
+    // The number of permits that later calls have taken before the oldest call.
     private var overtaking = 0
     private var costs = SIMD4<Int>()
 
@@ -93,7 +93,7 @@ struct WaitingLine {
 
     var cost: Int { costs.wrappedSum() }
 
-    /// Whether the oldest call is next because later calls have gone before it.
+    /// Whether the oldest call starts next because too many later calls have started.
     var isOverdue: Bool {
         byAge.first?.waiter.map { overtaking >= Self.patience * $0.cost } ?? false
     }
@@ -112,7 +112,7 @@ struct WaitingLine {
         return rank
     }
 
-    /// The least number of permits that go to waiting calls before a new call.
+    /// The minimum number of permits that waiting calls get before a new call.
     func cost(before rank: Rank, _ precedence: Precedence) -> Int {
         let above = (0..<rank.level).reduce(0) { $0 + costs[$1] }
         if precedence.key == nil { return above + costs[rank.level] }
@@ -123,7 +123,7 @@ struct WaitingLine {
         rounds[Precedence(criticality: criticality)] ?? 0
     }
 
-    /// Adds a call, with its own rank or that of another line.
+    /// Adds a call with its own rank or with the rank from another line.
     mutating func append(_ waiter: Waiter, rank: Rank? = nil) {
         let place = Place(rank: rank ?? waiter.rank, waiter: waiter)
         byRank.insert(place)
@@ -131,7 +131,7 @@ struct WaitingLine {
         costs[place.rank.level] += waiter.cost
         if place.rank.round == 0 { return }
         rounds[waiter.precedence] = place.rank.round
-        // The rounds before the present round matter only for keys with waiting calls.
+        // Rounds before the current round are needed only for keys with waiting calls.
         if rounds.count > 2 * byAge.count + 64 {
             let line = self
             rounds = rounds.filter {
@@ -152,7 +152,7 @@ struct WaitingLine {
 
     mutating func remove(_ rank: Rank) -> Waiter? {
         guard let waiter = takeOut(rank) else { return nil }
-        // The last call of a key returns its round.
+        // If the last call of a key leaves, the key's next call may use the same round.
         if rank.round > 0, rounds[waiter.precedence] == rank.round {
             rounds[waiter.precedence] = rank.round - 1
         }
@@ -167,7 +167,7 @@ struct WaitingLine {
         return waiter
     }
 
-    /// Sorted places, in which a binary search finds a place.
+    /// Sorted places for a binary search.
     private struct Places {
         let isByAge: Bool
         var places: [Place] = []
@@ -176,7 +176,7 @@ struct WaitingLine {
 
         init(isByAge: Bool) { self.isByAge = isByAge }
 
-        // The first and the last place always have a waiter.
+        // The first and the last place always contain a waiter.
         var first: Place? { count == 0 ? nil : places[head] }
         var last: Place? { places.last }
 
@@ -217,7 +217,7 @@ struct WaitingLine {
             }
             while places[head].waiter == nil { head += 1 }
             while let last, last.waiter == nil { places.removeLast() }
-            // Places of calls that have left are removed in bulk.
+            // Empty places are removed in bulk.
             if places.count > 2 * count + 64 {
                 places = places[head...].filter { $0.waiter != nil }
                 head = 0
@@ -227,16 +227,15 @@ struct WaitingLine {
     }
 }
 
-/// The state of a gate for one key, with the calls that wait for it.
+/// The state of a gate for one key, with the key's waiting calls.
 protocol LineEntry: BoundedMapEntry {
     var line: WaitingLine { get set }
 }
 
 extension BoundedMap where Value: LineEntry {
-    /// The waiter that is refused instead of a new one when the lines are full; nil if none is
-    /// behind it.
+    /// Returns the waiter that is refused instead of a new call, or nil if no waiter ranks lower.
     ///
-    /// The refused waiter is one of the lowest class in any line, or the last one in the same line.
+    /// The refused waiter has the lowest class of all lines, or is the last in the same line.
     func outranked(by rank: WaitingLine.Rank, in key: Key) -> (Key, WaitingLine.Rank)? {
         let lower = keys { $0.line.last.map { $0.rank.level > rank.level } ?? false }
         let lasts = lower.compactMap { key in self[key]?.line.last.map { (key, $0.rank) } }
@@ -247,9 +246,9 @@ extension BoundedMap where Value: LineEntry {
 }
 
 extension WaitingLine {
-    /// Whether to report a line: only if there was no report for ``Permits/newsInterval``.
+    /// Whether a report of waiting calls is due after ``Permits/newsInterval``.
     ///
-    /// If the line must be reported, `toldAt` becomes `now`.
+    /// If a report is due, `toldAt` becomes `now`.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
         if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
         toldAt = now
@@ -260,9 +259,9 @@ extension WaitingLine {
 extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     ///
-    /// `phrase` is for the error if the deadline passes during the wait, and `news` for the log if
-    /// a line begins. `leave` removes the waiter from its line; it returns false if the turn has
-    /// already come, and the inner gates then end the call.
+    /// `phrase` is part of the error if the deadline passes during the wait. `news` is a log line
+    /// for the first waiter of a line. `leave` removes the waiter from its line. If the turn has
+    /// already come, `leave` returns false, and the inner gates end the call.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
         saying news: @autoclosure () -> String? = nil, by gate: String = "",
@@ -284,7 +283,7 @@ extension Waiter {
     }
 }
 
-/// The work to do after unlocking, because it runs code of others.
+/// Work that runs code of callers, and must therefore run after unlocking.
 struct DeferredActions {
     var served: [Waiter] = []
     var timers: [any TimerToken] = []

@@ -4,17 +4,17 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A command: its name and its arguments, as bytes.
+/// The name and the arguments of a command, as bytes.
 public struct ValkeyCommand: Sendable, Hashable {
     /// The name and the arguments.
     public var arguments: [Data]
-    /// The key that decides which node of a cluster gets the command; nil for any node.
+    /// The key that selects the node of a cluster for the command, or nil for any node.
     public var key: Data?
 
     /// Creates a command.
     /// - Parameters:
     ///   - arguments: The name and the arguments.
-    ///   - key: The key that decides which node of a cluster gets the command; nil for any node.
+    ///   - key: The key that selects the node of a cluster, or nil for any node.
     public init(_ arguments: [Data], key: Data? = nil) {
         self.arguments = arguments
         self.key = key
@@ -29,7 +29,7 @@ public struct ValkeyCommand: Sendable, Hashable {
 extension ValkeyCommand: DescriptionReflectable {
     /// The name and the number of arguments.
     ///
-    /// The arguments may be secrets.
+    /// The description omits the arguments, which may be secrets.
     public var description: String {
         let name = String(decoding: arguments.first ?? Data(), as: UTF8.self)
         return "\(ValkeyFault.shown(name)) (\(max(arguments.count - 1, 0)) arguments)"
@@ -38,9 +38,9 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Store the script in a constant, so that its digest is computed once.
+/// Store the script in a constant, because each initializer call computes a digest.
 public struct ValkeyScript: Sendable, Hashable {
-    /// The source.
+    /// The source text.
     public let source: String
     let digest: Data
 
@@ -53,7 +53,7 @@ public struct ValkeyScript: Sendable, Hashable {
 
 /// A reply of a server (RESP2).
 public enum ValkeyValue: Sendable, Hashable {
-    /// The null reply: the requested value does not exist.
+    /// The null reply, because the requested value does not exist.
     case null
     /// A short text, such as `OK`.
     case status(String)
@@ -63,14 +63,14 @@ public enum ValkeyValue: Sendable, Hashable {
     case bytes(Data)
     /// An array of values.
     case array([ValkeyValue])
-    /// An error within an array. If a whole reply is an error, the client throws the error.
+    /// An error within an array; the client throws an error that is a whole reply.
     case error(String)
 }
 
 extension ValkeyValue: DescriptionReflectable {
     /// The kind of value.
     ///
-    /// Instead of the bytes, which may be secret, it has their number.
+    /// The text contains the number of bytes, and not the bytes, which may be secret.
     public var description: String {
         switch self {
         case .null: "null"

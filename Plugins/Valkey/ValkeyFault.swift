@@ -6,13 +6,12 @@ import TurnpikeSupport
 
 /// The errors of a server, as `ClientError`.
 ///
-/// The text of each error is one sentence that says what to do.
+/// The text of each error is one sentence with a remedy.
 enum ValkeyFault {
     /// Returns text of a server or user, escaped for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
 
-    /// The error of a command that a server refused; the first word of the server's text is the
-    /// kind of error.
+    /// The error of a refused command, whose kind is the first word of the server's text.
     static func refused(
         _ text: String, name: String, keys: [String] = [], at server: NodeAddress?
     ) -> ClientError {
@@ -23,7 +22,7 @@ enum ValkeyFault {
             "\(told(text, keys: keys)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
     }
 
-    /// The error of a connection's first command, if the connection cannot be used.
+    /// The error of a connection's first command, after which the connection cannot be used.
     static func greeting(_ text: String, step: GreetingStep, at server: String) -> ClientError? {
         func fault(_ code: ClientError.Code, _ advice: String) -> ClientError {
             ClientError(code, "\(server) refuses the connection: \(told(text)); \(advice)")
@@ -80,7 +79,7 @@ enum ValkeyFault {
         return nil
     }
 
-    // The texts of Redis up to 7.0, and of Redis 7.2 and Valkey.
+    // The first text is from Redis up to 7.0, and the second is from Redis 7.2 and Valkey.
     private static let inScript = ["The user executing the script can't", "ACL failure in script"]
 
     private static func advice(
@@ -129,11 +128,10 @@ enum ValkeyFault {
 }
 
 extension ValkeyFault {
-    /// The parts of a server's text that may be printed: its kind, known phrases of servers, and
-    /// the kind of a shared key in it.
+    /// Returns the kind, known phrases and the kind of a shared key from a server's text.
     ///
-    /// A server or a proxy may repeat passwords, tokens or contents that any caller has sent on the
-    /// same connection. So no free text of the server is printed.
+    /// No other text of the server is printed. A server or a proxy may repeat passwords, tokens or
+    /// contents that any caller has sent on the same connection.
     static func told(_ text: String, keys: [String] = []) -> String {
         let text = Grammar.beginning(of: text, upTo: 2048)
         let word = String(text.prefix { $0 != " " })

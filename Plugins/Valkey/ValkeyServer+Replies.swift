@@ -9,11 +9,11 @@ extension ValkeyServer {
     private static let firstPause: Int64 = 5_000_000
     private static let longestPause: Int64 = 80_000_000
 
-    /// Sends a command to the node that has its key, and follows redirects.
+    /// Sends a command to the node of its key, and follows redirects.
     ///
-    /// While a slot moves, the keys of one command may be on two nodes. The command is then sent
-    /// again after a pause, if its limit allows this.
-    /// - Returns: The reply, which may be an error of the server, and its pending reply.
+    /// During the move of a slot, the keys of one command may be on two nodes. The command is then
+    /// sent again after a pause, within the time limit.
+    /// - Returns: The reply, which may be an error of the server, and the pending reply.
     nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, PendingReply) {
@@ -24,7 +24,7 @@ extension ValkeyServer {
         return try await follow(value, pending, of: command, from: home)
     }
 
-    // Sends a command again as long as its error names another node or asks for a pause.
+    // Sends a command again while the error contains another node or requires a pause.
     private func follow(
         _ value: ValkeyValue, _ pending: PendingReply, of command: ValkeyCommand, from home: Route
     ) async throws -> (ValkeyValue, PendingReply) {
@@ -76,12 +76,12 @@ extension ValkeyServer {
 
     /// Runs a script.
     ///
-    /// The client sends the source of the script only if the server does not know the script.
+    /// The client sends the source of the script only if the server does not have the script.
     /// - Parameters:
     ///   - script: The script.
-    ///   - keys: The keys that the script uses. In a cluster, all of them share a hash tag.
+    ///   - keys: The keys that the script uses. In a cluster, all keys must share a hash tag.
     ///   - arguments: The arguments of the script.
-    ///   - limit: The longest time for the reply.
+    ///   - limit: The time limit for the reply.
     /// - Returns: The reply, which is never an error.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses the script or does not answer
     ///   in time, and `CancellationError`.
@@ -111,8 +111,8 @@ extension ValkeyServer {
     /// Returns one key for each node of a cluster.
     ///
     /// A command with such a key is sent to that node.
-    /// - Parameter limit: The longest time for the reply.
-    /// - Returns: The keys. For a server outside of a cluster, a single nil.
+    /// - Parameter limit: The time limit for the reply.
+    /// - Returns: The keys, or a single nil for a server outside of a cluster.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server does not answer in time, and
     ///   `CancellationError`.
     public func keysOfNodes(within limit: Duration) async throws -> [String?] {
@@ -125,7 +125,7 @@ extension ValkeyServer {
             !table.nodes.isEmpty
         else { return [nil] }
         var keys: [NodeAddress: String] = [:]
-        // The chance that none of these numbers is in a slot of a node with one slot is 10^-13.
+        // For a node with one slot, the chance that no number is in the slot is 10^-13.
         for number in 0..<500_000 where keys.count < table.nodes.count {
             let key = String(number)
             guard let node = table.owner(of: KeySlot.of(Data(key.utf8))) else { continue }

@@ -5,29 +5,29 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A Valkey or Redis server, a cluster of them, or a primary with its replicas.
+/// A client of a Valkey or Redis server, a cluster, or a primary with replicas.
 ///
 /// ```swift
 /// let server = try ValkeyServer(url: "redis://user:password@cache.internal:6379/0")
 /// let value = try await server.send(ValkeyCommand("GET", "greeting"), within: .milliseconds(50))
 /// ```
 ///
-/// The client connects in the background when it is created, and again after the loss of a
-/// connection. Commands of many tasks share a few connections. A command fails at once if the last
-/// attempt to connect has failed and the next attempt is not due yet. In all other cases, a command
-/// waits for the connection within its time limit.
+/// The initializer and the loss of a connection start a connection attempt in the background.
+/// Commands of many tasks share a few connections. A command fails at once if the last attempt has
+/// failed and the next attempt is not due yet. In all other cases, a command waits for the
+/// connection within the time limit.
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
     /// Creates a client, which begins to connect.
     ///
-    /// If connecting fails, the first command fails with that error.
+    /// If the attempt fails, the first command fails with the same error.
     /// - Parameters:
-    ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
-    ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
-    ///     meaning in URLs must be percent-encoded. Several hosts, separated by commas, are nodes
-    ///     of a cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
-    ///   - configuration: Limits, and the number of connections.
+    ///   - url: A URL such as `redis://user:password@host:6379/0`, with `rediss` for TLS, or
+    ///     `unix:///path` for a socket. Without a user, the URL is `redis://:password@host`.
+    ///     Characters with a meaning in URLs must be percent-encoded. Several hosts, as in
+    ///     `redis://a:6379,b:6379/0`, are nodes of a cluster, or a primary and replicas.
+    ///   - configuration: The limits and the number of connections.
     ///   - meter: Counts commands (`turnpike.valkey.commands`), commands without a reply
     ///     (`turnpike.valkey.failures`), new connections (`turnpike.valkey.connects`) and open
     ///     connections (`turnpike.valkey.connections`).
@@ -47,8 +47,7 @@ public final class ValkeyServer: Sendable {
 
     init(_ engine: ValkeyEngine) { self.engine = engine }
 
-    /// Returns whether nobody else can read the traffic of this URL: it is encrypted, or does not
-    /// leave the machine.
+    /// Returns whether the traffic to this URL is encrypted or stays on the machine.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong.
     public static func hidesTraffic(url: String) throws -> Bool { try ValkeyURL(url).hidesTraffic }
 
@@ -56,12 +55,12 @@ public final class ValkeyServer: Sendable {
 
     /// Sends a command.
     ///
-    /// At the time limit, or when the task is cancelled, the caller gets an error at once. The
-    /// server may still run the command. The client then drops the reply. If a caller needs a late
-    /// reply, for example to undo the command, it passes a long limit and uses its own timer.
+    /// After the time limit or a cancellation of the task, the caller gets an error at once. The
+    /// server may still run the command, and the client then drops the reply. A caller that needs a
+    /// late reply, for example to undo the command, must pass a long limit and use its own timer.
     /// - Parameters:
     ///   - command: The command.
-    ///   - limit: The longest time for the reply.
+    ///   - limit: The time limit for the reply.
     /// - Returns: The reply, which is never an error.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses the command or does not answer
     ///   in time, and `CancellationError`.
@@ -81,14 +80,14 @@ public final class ValkeyServer: Sendable {
 
     /// The limits and the number of connections.
     ///
-    /// Values outside of the allowed range are moved into it.
+    /// Values outside of the allowed range are replaced by the nearest allowed value.
     public var configuration: Configuration { engine.configuration }
 
     /// An executor on the thread of the client's connections.
     ///
-    /// If a task runs on this thread, its commands wake no other thread. With this executor, 64
-    /// look-ups at once in a store of responses take about half of the time (`bench fleet-cache`).
-    /// But all such tasks share one core:
+    /// The commands of a task on this thread wake no other thread. With this executor, 64
+    /// simultaneous look-ups in a store of responses take about half of the time (`bench
+    /// fleet-cache`). All such tasks share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(server.executor) {
@@ -101,12 +100,12 @@ public final class ValkeyServer: Sendable {
     /// }
     /// ```
     ///
-    /// The executor suits tasks that do little work. Move work that computes for long or blocks to
-    /// another thread, because it delays every command and reply. Child tasks also run on this
-    /// thread. Actors with their own executor and plain `Task { }` do not. After the client's
+    /// The executor is suitable for tasks with little work. Long computations and blocking calls
+    /// delay every command and reply, and belong on another thread. Child tasks also run on this
+    /// thread, but actors with their own executor and plain `Task { }` do not. After the client's
     /// shutdown, the remaining tasks run on the system's threads.
     ///
-    /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
+    /// The design follows tokio's current-thread runtime and SwiftNIO's event loops (SE-0417).
     public var executor: any TaskExecutor { engine }
 
     var waiting: Int { engine.state.withLock { $0.waiting } }
@@ -118,19 +117,18 @@ extension ValkeyServer: DescriptionReflectable {
 }
 
 extension ValkeyServer {
-    /// How a client connects, and how many commands may wait.
+    /// The settings for connections, and the limits of commands.
     public struct Configuration: Sendable {
-        /// The connections to each node, 1 to 16.
+        /// The number of connections to each node, from 1 to 16.
         ///
         /// The commands of one connection are answered in order. With a second connection, short
         /// commands do not wait behind large values.
         public var connections = 1
         /// The longest total time for finding a host, connecting and logging in.
         public var connectLimit = Duration.seconds(2)
-        /// The longest time that the oldest command may wait for a reply before its connection is
-        /// closed.
+        /// The longest wait of the oldest command for a reply before the connection is closed.
         ///
-        /// If that command has a longer limit, the longer limit applies.
+        /// If the oldest command has a longer limit, the longer limit applies.
         public var stallLimit = Duration.seconds(2)
         /// The maximum number of commands that may wait for a reply.
         ///
@@ -138,18 +136,19 @@ extension ValkeyServer {
         public var maxWaitingCommands = 10_000
         /// The maximum number of bytes of commands that are not sent yet.
         ///
-        /// If so many bytes wait, a further command fails at once.
+        /// Beyond this number, a further command fails at once.
         public var maxWaitingBytes = 16 << 20
         /// The maximum number of bytes of one reply.
         ///
-        /// A larger reply ends its connection.
+        /// A larger reply ends the connection.
         public var maxReplyBytes = 64 << 20
         /// The maximum number of values in one reply.
         ///
-        /// A reply with more values ends its connection.
+        /// A reply with more values ends the connection.
         public var maxReplyValues = 1 << 20
 
-        /// A PEM file with the certificate authorities that `rediss` trusts; nil for the system's.
+        /// A PEM file with the trusted authorities for `rediss`, or nil for the system's
+        /// authorities.
         public var certificateAuthorities: String?
 
         /// Creates the default configuration.
@@ -158,7 +157,7 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer.Configuration {
-    // Values outside of the allowed range are moved to the nearest allowed value.
+    // The configuration with values that are limited to the allowed ranges.
     var bounded: Self {
         var copy = self
         copy.connections = min(max(connections, 1), 16)

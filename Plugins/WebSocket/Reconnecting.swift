@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The messages of a socket that is opened again after a lost connection.
+/// The messages of a socket that reconnects after a lost connection.
 ///
 /// ```swift
 /// let prices = client.get("wss://stream.example.com/prices").reconnectingWebSocket { socket in
@@ -15,10 +15,10 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The rules of a retry gate decide when to connect again. By default, the sequence connects again
-/// after a lost connection and after a temporary refusal (status 503, and the close codes 1001,
-/// 1011, 1012, 1013 and 1014). The client misses messages that the server sends between two
-/// connections; ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not
+/// The rules of a retry gate decide when the sequence reconnects. By default, the sequence
+/// reconnects after a lost connection and after a temporary refusal (status 503, and the close
+/// codes 1001, 1011, 1012, 1013 and 1014). The client misses messages that the server sends between
+/// two connections. ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not
 /// sent again, but `subscribe` runs on each new socket. The sequence ends when the server closes
 /// the socket with 1000 or without a code.
 public struct ReconnectingWebSocket: AsyncSequence, Sendable {
@@ -43,7 +43,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     /// The client sends the request when the first event is read.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// Connects, returns messages, and connects again.
+    /// Connects, returns messages, and reconnects.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: ReconnectingWebSocket
         private var socket: WebSocket?
@@ -53,8 +53,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         private var previousDelay: Duration?
         private var hasEnded = false
 
-        // A socket that stays open for this time counts as a success, even if it has received no
-        // message.
+        // A socket that stays open for this time counts as a success, even without any message.
         private static let settled = Duration.seconds(60)
 
         fileprivate init(_ source: ReconnectingWebSocket) { self.source = source }
@@ -117,14 +116,14 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
 }
 
 extension Call {
-    /// Describes a socket that is opened again after a lost connection.
+    /// Describes a socket that reconnects after a lost connection.
     /// - Parameters:
     ///   - protocols: The protocols to offer to the server, the preferred one first.
     ///   - options: The limits of each socket.
-    ///   - retry: Decides whether and when to connect again. After each message, it counts attempts
-    ///     from zero.
+    ///   - retry: Decides whether and when to reconnect. Each message restarts the count of
+    ///     attempts.
     ///   - subscribe: Runs on each new socket before messages are read, for example to send a
-    ///     subscription. If it throws an error, the connection counts as lost.
+    ///     subscription. If the closure throws an error, the connection counts as lost.
     /// - Returns: The events. The client sends the request when the first event is read.
     public func reconnectingWebSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options(),

@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeSerializers
 public import TurnpikeSupport
 
-/// A connection on which client and server send each other messages (RFC 6455).
+/// A connection for messages between client and server (RFC 6455).
 ///
 /// ```swift
 /// let socket = try await client.webSocket("wss://stream.example.com/prices", protocols: ["v2.prices"])
@@ -13,13 +13,13 @@ public import TurnpikeSupport
 /// ```
 ///
 /// One task may receive, and any number of tasks may send. Messages are sent in the order of the
-/// calls. If the receiver is slow, the server must wait; if the server is slow, senders wait. The
-/// socket answers pings of the server even if no task receives, until 64 KiB are unread.
+/// calls. A slow receiver makes the server wait, and a slow server makes senders wait. The socket
+/// answers pings of the server even if no task receives, until 64 KiB are unread.
 ///
 /// If the socket is released, its connection is closed immediately. ``close(_:reason:)`` performs
 /// the closing handshake.
 public final class WebSocket: Sendable {
-    /// The protocol that the server chose from the offered protocols, or nil.
+    /// The protocol that the server chose, or nil.
     public let protocolName: String?
     /// The head of the server's response to the handshake.
     public let head: ResponseHead
@@ -64,12 +64,12 @@ public final class WebSocket: Sendable {
         case receiving
         /// Client and server may compress their messages.
         ///
-        /// In this mode, do not send a secret and data of others over one socket: the length of a
-        /// compressed message reveals how much they have in common.
+        /// In this mode, do not send secrets and untrusted data over one socket. The length of a
+        /// compressed message reveals the similarity of both.
         case both
     }
 
-    /// The limits of a socket, and whether it uses compression and pings.
+    /// The limits of a socket, and the use of compression and pings.
     public struct Options: Sendable, Hashable {
         /// Whether messages are compressed if the server agrees.
         public var compression: Compression
@@ -81,9 +81,9 @@ public final class WebSocket: Sendable {
         ///
         /// If nil, no pings are sent.
         public var keepAlive: Duration?
-        /// The longest wait for a pong.
+        /// The time limit for a pong.
         public var pongLimit: Duration
-        /// The longest time for the closing handshake.
+        /// The time limit for the closing handshake.
         public var closeLimit: Duration
 
         /// Creates options.
@@ -100,18 +100,18 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// An executor on the thread that waits for the sockets, if the transport has one.
+    /// An executor on the thread that waits for the sockets, or nil if the transport has none.
     ///
-    /// A message that arrives wakes no other thread for a task on this executor. The executor suits
-    /// tasks that do little work (`withTaskExecutorPreference`), because a task that computes for
-    /// long, or blocks, delays all sockets of the client.
+    /// An arriving message wakes no other thread for a task on this executor. The executor is
+    /// suitable for tasks with little work (`withTaskExecutorPreference`). A task that computes for
+    /// a long time or blocks delays all sockets of the client.
     public var executor: (any TaskExecutor)? { core.connection.executor }
 
     // MARK: Sending
 
-    /// Sends a message, and returns when the connection has accepted its bytes.
+    /// Sends a message, and returns when the connection has accepted all bytes.
     ///
-    /// If the task is cancelled while it waits for other messages, nothing is sent. A later
+    /// If the task is cancelled while other messages are sent, this message is not sent. A later
     /// cancellation does not stop the message.
     /// - Throws: ``TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
     ///   ``/TurnpikeCore/ClientError/Code/connection`` if the connection is lost, or
@@ -142,7 +142,7 @@ public final class WebSocket: Sendable {
     /// Sends one binary message of any length, with one fragment for each element.
     ///
     /// Other messages wait until this message has ended. If the sequence throws, the socket is
-    /// closed with 1011, because a message cannot be abandoned after its first fragment.
+    /// closed with 1011, because a message with a sent fragment must be completed.
     public func send<Fragments: AsyncSequence>(
         binary fragments: Fragments
     ) async throws where Fragments.Element == Data {
@@ -164,18 +164,18 @@ public final class WebSocket: Sendable {
 
     // MARK: Receiving
 
-    /// The messages that arrive from now on.
+    /// The messages that arrive after this call.
     ///
-    /// The sequence ends if the server closes with 1000 or without a code, or if the client has
-    /// closed. If the server closes with another code or violates the protocol, or if the
-    /// connection is lost, the sequence throws one error. If a waiting task is cancelled, the
-    /// socket stays open.
+    /// The sequence ends if the server closes the socket with 1000 or without a code, or if the
+    /// client has closed the socket. If the server closes with another code or violates the
+    /// protocol, or if the connection is lost, the sequence throws one error. If a waiting task is
+    /// cancelled, the socket stays open.
     public var messages: Messages { Messages(socket: self) }
 
-    /// The messages, each decoded with the client's decoder for JSON.
+    /// The messages, decoded with the client's JSON decoder.
     ///
     /// If a message cannot be decoded, the sequence ends, but the socket stays open. The error is
-    /// ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message.
+    /// ``/TurnpikeCore/ClientError/Code/serialization`` and contains up to 1 KiB of the message.
     public func messages<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> AsyncThrowingMapSequence<Messages, Value> {
@@ -192,7 +192,7 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// The parts of messages as they arrive, for messages that are too large for memory.
+    /// The arriving parts of messages, for messages that are too large for memory.
     public var fragments: Fragments { Fragments(socket: self) }
 
     /// A part of a message.
@@ -209,7 +209,7 @@ public final class WebSocket: Sendable {
 
     // MARK: Closing
 
-    /// How the server closed the socket, or nil if the server has not closed it.
+    /// The close frame of the server, or nil if the server has not closed the socket.
     public var closure: Closure? { core.closure }
 
     /// Sends a close frame, and waits for the server's close frame for at most
@@ -220,7 +220,7 @@ public final class WebSocket: Sendable {
     /// - Parameters:
     ///   - code: The reason as a number.
     ///   - reason: The reason as text, of which at most 123 bytes are sent.
-    /// - Throws: `CancellationError` if the task is cancelled; the handshake continues.
+    /// - Throws: `CancellationError` if the task is cancelled. The handshake continues.
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws {
         guard code.mayBeSent else {
             throw ClientError(.invalidRequest, "a frame cannot have close code \(code.rawValue)")
@@ -243,7 +243,7 @@ extension WebSocket {
             guard let fragment = try await socket.core.inbox.nextMessage() else { return nil }
             let content = fragment.content
             socket.core.connection.report(messageOf: content.count, isSent: false)
-            // The bytes were already checked when they arrived.
+            // The UTF-8 of arriving bytes was already checked.
             return fragment.isText
                 ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
         }

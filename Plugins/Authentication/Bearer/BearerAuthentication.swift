@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 public import TurnpikeSupport
 
-/// Sends a bearer token with each request (RFC 6750), and replaces a token that is refused.
+/// Sends a bearer token with each request (RFC 6750), and replaces a token that the server refuses.
 ///
 /// ```swift
 /// let tokens = BearerTokens(provider: ClientCredentialsGrant(endpoint))
@@ -13,17 +13,17 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// - The token goes only to its ``/TurnpikeMiddleware/CredentialOrigins``. If a request already has
-///   the field `Authorization`, the gate does not change it, and does not handle a 401 to this
-///   request.
+/// - The gate sends the token only to its ``/TurnpikeMiddleware/CredentialOrigins``. If a request
+///   already has the field `Authorization`, the gate does not change the request, and does not
+///   handle a 401 to the request.
 /// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``).
 ///   After the refresh, each call sends its request once more. If another call has already replaced
-///   the refused token, the gate only signs the request again. The gate returns a 401 with
+///   the refused token, the gate signs the request with the new token. The gate returns a 401 with
 ///   `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) unchanged.
-/// - If a body cannot be sent twice, the gate returns the 401, and the next call refreshes the
-///   token first.
-/// - The wait for a token counts toward the call's ``/TurnpikeMiddleware/Deadline``, and ends with
-///   the call.
+/// - If a body cannot be sent twice, the gate returns the 401. The next call refreshes the token
+///   first.
+/// - The wait for a token counts toward the call's ``/TurnpikeMiddleware/Deadline``. If the call
+///   ends, the wait ends.
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
 /// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate outside
@@ -34,16 +34,16 @@ public struct BearerAuthentication: Interceptor {
 
     /// Creates a gate that sends a bearer token.
     /// - Parameters:
-    ///   - tokens: The token, and the way to replace it.
+    ///   - tokens: The token, and the provider that replaces the token.
     ///   - origins: The origins that receive the token.
     public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
         self.tokens = tokens
         scope = CredentialScope(origins)
     }
 
-    /// States that the gate sends a token, to which origins, and how long it may wait for a token.
+    /// Reports the origins that receive the token, and the longest wait for a token.
     ///
-    /// A request may wait for a token twice: before it is sent, and after a 401.
+    /// A request may wait for a token twice, before the first send and after a 401.
     public func facts(for request: Request?) -> GateFacts? {
         let sets = GateEffect.setsFields([.authorization], .secret(isBound: true))
         var facts = GateFacts("sends a token", sets, passedOver: scope.obstacle(to: request))
@@ -91,8 +91,8 @@ public struct BearerAuthentication: Interceptor {
     /// Waits for the response to a running refresh, at most ``RefreshPolicy/timeLimit``.
     public func shutdown() async { await tokens.waitForRefresh() }
 
-    // A call sends its request again only once. If the server refused the same token in parallel
-    // attempts, such as hedges, each attempt may send its request again.
+    // A call sends a refused request again only once. If the server refused the same token in
+    // parallel attempts, such as hedges, each attempt may send the request again.
     private func mayReplay(_ refused: BearerTokens.Credential, in context: Context) -> Bool {
         let tokens = ObjectIdentifier(tokens)
         let first = context[RefusedTokens.self][tokens] ?? refused.generation
@@ -132,30 +132,29 @@ extension Gate where Self == BearerAuthentication {
     }
 }
 
-/// An access token (RFC 6750), its expiry date and its refresh token.
+/// An access token (RFC 6750) with an expiry date and a refresh token.
 ///
 /// The description and the dump of a token show no secret.
 public struct BearerToken: Sendable, Hashable {
     private let access: Secret
     private let refresh: Secret?
 
-    /// The date when the token expires, on the wall clock, or nil if it is not known.
+    /// The date on the wall clock when the token expires, or nil if the date is not known.
     public let expires: Date?
 
     /// Creates a token.
     /// - Parameters:
-    ///   - value: The text of the token. If it is empty, the token is refreshed first. If the
+    ///   - value: The text of the token. If the text is empty, the token is refreshed first. If the
     ///     refresh fails, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
     ///   - expires: The date when the token expires.
-    ///   - refreshToken: The refresh token, with which a provider gets the next access token (RFC
-    ///     6749 §1.5).
+    ///   - refreshToken: The refresh token for the next access token (RFC 6749 §1.5).
     public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
         access = Secret(value)
         refresh = refreshToken.map { Secret($0) }
         self.expires = expires
     }
 
-    /// The text of the token, as it is sent.
+    /// The text of the token.
     public var value: String { access.value }
 
     var isBlank: Bool { Grammar.trimmed(value).isEmpty }
@@ -185,23 +184,22 @@ extension BearerToken: CustomStringConvertible {
 /// }
 /// ```
 ///
-/// ``BearerTokens`` asks a provider for one token at a time, no matter how many calls wait. The
-/// provider may send its request through any client, even through the client of the gate: the gate
+/// ``BearerTokens`` calls a provider for one token at a time, no matter how many calls wait. The
+/// provider may send its request through any client, even through the client of the gate. The gate
 /// does not sign a request that is sent within ``token(replacing:by:)``.
 ///
-/// Two kinds of requests wait for their own token, until the time limit of the refresh ends. The
-/// first is a request from a detached task, because the gate signs the request. The second is a
-/// request that needs a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token
-/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
-/// through the inner gates.
+/// A provider's request may wait for its own token until the time limit of the refresh ends. One
+/// such request comes from a detached task, because the gate signs this request. Another needs a
+/// permit of an outer `ConcurrencyLimit` while the calls that wait for the token hold all permits.
+/// ``TokenExchange/send(_:)`` needs no such permit, because it uses only the inner gates.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
     /// - Parameters:
     ///   - old: The token that the new token replaces, or nil for the first token.
-    ///   - exchange: Sends requests, and has the clock and the cancellation of the refresh.
+    ///   - exchange: An object that sends requests and contains the context of the refresh.
     /// - Returns: The new token.
-    /// - Throws: Any error, which must not print a secret. All waiting calls fail with
-    ///   ``/TurnpikeCore/ClientError/Code/auth``, and have this error as the cause.
+    /// - Throws: Any error whose description contains no secret. All waiting calls fail with
+    ///   ``/TurnpikeCore/ClientError/Code/auth``, and this error is the cause.
     func token(
         replacing old: BearerToken?, by exchange: TokenExchange
     ) async throws -> BearerToken
@@ -209,15 +207,14 @@ public protocol BearerTokenProvider: Sendable {
     /// Whether a request for a new token may invalidate the old refresh token, as with rotating
     /// refresh tokens; true by default.
     ///
-    /// If true, a second refresh begins only after the response to the first refresh, or after
-    /// ``RefreshPolicy/answerLimit``. In this case, the time limits and retries of gates do not
-    /// apply to a request that ``TokenExchange/send(_:)`` sends with a method that is not
-    /// idempotent.
+    /// If the value is true, a second refresh begins only after the response to the first refresh,
+    /// or after ``RefreshPolicy/answerLimit``. The time limits and retries of gates then do not
+    /// apply to a request of ``TokenExchange/send(_:)`` with a non-idempotent method.
     var spendsRefreshToken: Bool { get }
 }
 
 extension BearerTokenProvider {
-    /// True, because an unnecessary second request may invalidate the only valid refresh token.
+    /// Returns true, because a needless second request may invalidate the only valid refresh token.
     public var spendsRefreshToken: Bool { true }
 }
 
@@ -231,7 +228,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     public var window: Duration
     /// The longest time that a call waits for a refresh.
     public var timeLimit: Duration
-    /// The time before its expiry at which a token is replaced, at most half of its lifetime.
+    /// The time between the replacement of a token and its expiry, at most half of its lifetime.
     public var leeway: Duration
 
     /// Creates a policy.
@@ -239,7 +236,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///   - maxRefreshes: The maximum number of refused tokens that are replaced within the window.
     ///   - window: The period over which refused tokens are counted.
     ///   - timeLimit: The longest time that a call waits for a refresh.
-    ///   - leeway: The time before its expiry at which a token is replaced.
+    ///   - leeway: The time between the replacement of a token and its expiry.
     public init(
         maxRefreshes: Int = 5, window: Duration = .seconds(30), timeLimit: Duration = .seconds(30),
         leeway: Duration = .seconds(30)
@@ -253,9 +250,9 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// The longest wait for the response to a refresh: four times ``timeLimit``, at least two
     /// minutes.
     ///
-    /// If the response comes after ``timeLimit``, the waiting calls have failed, but the token is
-    /// kept. If a refresh token may be spent, the token is sent again only after this longer limit.
-    /// After this longer limit, either the server has responded, or the connection is dead.
+    /// If the response comes after ``timeLimit``, the waiting calls have failed, but the new token
+    /// is used. A refresh token that may be spent is sent again only after ``answerLimit``. After
+    /// that time, either the server has responded, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The policy with all defaults.

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The current bearer token, and its refresh if one is running.
+/// The current bearer token, and the refresh that replaces it.
 ///
 /// ```swift
 /// let tokens = BearerTokens(saved, provider: RefreshTokenGrant(endpoint)) { save($0) }
@@ -15,26 +15,26 @@ import TurnpikeSupport
 /// provider is called only once:
 ///
 /// - A refresh runs in a separate task. The result of a refresh is kept even if no caller waits any
-///   more: if a refresh token works only once, the response contains the only valid token.
-///   Cancelled calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end
-///   a refresh. ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh as
-///   long as a call would.
+///   more. If a refresh token works only once, this result is the only valid token. Cancelled
+///   calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
+///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh at most
+///   ``RefreshPolicy/timeLimit``.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. The wait ends earlier if the
 ///   call is cancelled or reaches its deadline. After the limit, later calls start another refresh.
-///   But if the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), later
-///   calls wait for the same response, up to ``RefreshPolicy/answerLimit``.
+///   If the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), later
+///   calls wait for the response to the first refresh instead, up to ``RefreshPolicy/answerLimit``.
 /// - If a refresh fails, all calls that wait for it fail. Calls whose refused request was signed
-///   before the failure fail too. The next call tries again immediately. If that refresh fails too,
-///   a pause begins, in which calls that need a token fail with the same cause. The pause grows
-///   with each failure, and is at least as long as the endpoint's `Retry-After`.
-/// - At most ``RefreshPolicy/maxRefreshes`` refused tokens are replaced within a period.
+///   before the failure fail too. The next call starts a refresh immediately. If that refresh fails
+///   too, a pause begins. During the pause, calls that need a token fail with the same cause. The
+///   pause grows with each failure. It is at least as long as the endpoint's `Retry-After`.
+/// - At most ``RefreshPolicy/maxRefreshes`` refused tokens are replaced within
+///   ``RefreshPolicy/window``.
 /// - A token close to its expiry is replaced in the background, while calls continue to use it. An
 ///   expired token is replaced before anything is sent.
 ///
-/// With a ``BearerTokenSharing``, the replicas of a service share one token, which one replica
-/// refreshes.
+/// With a ``BearerTokenSharing``, the replicas of a service share one token.
 public final class BearerTokens: Sendable {
-    /// A token, and the numbers of tokens and failures before it.
+    /// A token with the number of earlier tokens and of earlier failures.
     struct Credential: Sendable {
         let token: BearerToken
         let generation: UInt64
@@ -47,21 +47,21 @@ public final class BearerTokens: Sendable {
     private let state: Mutex<TokenState>
     private let sharing: (any BearerTokenSharing)?
 
-    // The objects for whose refresh the current task runs. The requests of this task are not
-    // signed; otherwise they would wait for themselves.
+    // The `BearerTokens` objects whose refresh runs in the current task. The requests of this task
+    // are not signed, because a signed request would wait for its own refresh.
     @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
 
     /// Creates an object for one token.
     /// - Parameters:
-    ///   - token: The first token. If nil, the provider is asked at the first call.
+    ///   - token: The first token. If nil, the first call gets a token from the provider.
     ///   - provider: Gets new tokens. If nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
-    ///   - requestedScope: The scope that the provider asks for. If the scope changes, the token is
-    ///     replaced (``update(policy:provider:requestedScope:)``).
-    ///   - sharing: Gives several replicas one token. If nil, this process has its own token. Each
-    ///     object needs its own sharing, which has no effect without a provider.
-    ///   - onRefresh: Runs with each new token, for instance to save it, before the waiting calls
-    ///     continue. The closure must return quickly.
+    ///   - requestedScope: The scope that the provider requests. A change of the scope replaces the
+    ///     token (``update(policy:provider:requestedScope:)``).
+    ///   - sharing: Shares one token among several replicas. If nil, this process has its own
+    ///     token. Without a provider, the sharing has no effect. Each object needs its own sharing.
+    ///   - onRefresh: A closure that receives each new token, for instance to save it, before the
+    ///     waiting calls continue. The closure must return quickly.
     public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, requestedScope: [String] = [],
@@ -78,14 +78,13 @@ public final class BearerTokens: Sendable {
     /// The current token, or nil.
     public var current: BearerToken? { state.withLock { $0.token } }
 
-    /// Replaces the current token, for instance after a sign-in, or removes it if the new token is
-    /// nil.
+    /// Replaces the current token, for instance after a sign-in, or removes it.
     ///
-    /// Only this method ends a running refresh and drops its result.
+    /// If the new token is nil, the current token is removed. Only this method ends a running
+    /// refresh and drops the result.
     ///
     /// With a ``BearerTokenSharing``, this method also replaces the token of the other replicas, in
-    /// the background. A replica takes the new token when its own token is refused or close to its
-    /// expiry.
+    /// the background. A replica reads the new token when its own token is refused or expires soon.
     public func replace(with token: BearerToken?) {
         let (refreshes, scope) = state.withLock { state in
             state.replace(with: token)
@@ -126,10 +125,10 @@ public final class BearerTokens: Sendable {
         try await take(context, next) { $0.step(after: refused, $1) }
     }
 
-    /// Makes the next call replace a refused token, for a request that cannot be sent again.
+    // Makes the next call replace a refused token. The caller cannot send its request again.
     func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
 
-    /// Waits for a running refresh, as long as a call would.
+    /// Waits for a running refresh, at most ``RefreshPolicy/timeLimit``.
     func waitForRefresh() async {
         let (refresh, limit) = state.withLock { ($0.refresh, $0.policy.timeLimit) }
         await refresh?.end(within: limit)
@@ -151,8 +150,8 @@ public final class BearerTokens: Sendable {
                 // If this call starts the refresh, the wait includes the exchange of the refresh.
                 try await context.report(waitingFor: "refresh of the token") { context in
                     if isNew { begin(refresh, replacing: old, context, next) }
-                    // If another refresh replaces this refresh, the time limit of the call does not
-                    // start again.
+                    // If a second refresh replaces this refresh, the call's time limit does not
+                    // restart.
                     let limit = state.withLock { $0.policy.timeLimit }
                     let waited = start.duration(to: context.timeSource.now)
                     try await refresh.wait(in: context, until: limit - waited, of: limit)
@@ -189,11 +188,11 @@ public final class BearerTokens: Sendable {
             old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
             spends: provider.spendsRefreshToken, context: inner,
             note: { context.report($0, by: Self.gate) }, request: request)
-        // The task belongs to no caller and to no client: after the request, the old token may be
+        // The task belongs to no caller and to no client. After the request, the old token may be
         // spent, and only the response contains the new token. The task ends when the provider
         // returns or throws. The search in a shared store before the provider's call has a separate
-        // limit. The refresh is also settled when the limit for responses ends, or when another
-        // token is installed. A client's `shutdown` waits for the refresh.
+        // limit. The end of `answerLimit` and a token from outside settle the refresh too. A
+        // client's `shutdown` waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
@@ -224,7 +223,7 @@ public final class BearerTokens: Sendable {
         }
         if case .success(let token?) = result, case .success = outcome { onRefresh?(token) }
         for other in others { other.settle(.success(())) }
-        // A refresh must end even if no call waits for it.
+        // A refresh must be settled even if no call waits for the refresh.
         refresh.settle(outcome ?? .success(()))
     }
 }

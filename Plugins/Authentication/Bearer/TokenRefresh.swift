@@ -8,8 +8,8 @@ public import TurnpikeSupport
 final class TokenRefresh: Sendable {
     let generation: UInt64
     let requestedScope: [String]
-    // Whether the refresh only looks for a token of other replicas. If so, the current token may be
-    // used.
+    // Whether the refresh only searches for a token of other replicas. If the search finds none,
+    // the current token may be used.
     let isLook: Bool
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
@@ -31,8 +31,7 @@ final class TokenRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    // Waits for the end of the refresh. If the task or the context is cancelled, or a limit ends,
-    // the wait ends too.
+    // Waits for the end of the refresh. A cancellation or a limit ends the wait.
     func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?
@@ -62,9 +61,9 @@ final class TokenRefresh: Sendable {
     }
 }
 
-/// An error of a ``BearerTokenProvider`` that says when to ask again.
+/// An error of a ``BearerTokenProvider`` with the time until the next request is allowed.
 public protocol TokenRefusal: Error {
-    /// The time until the provider may be asked again, or nil if it is not known.
+    /// The time until the provider may send another request, or nil if the time is not known.
     var retryAfter: Duration? { get }
 }
 
@@ -72,7 +71,7 @@ public protocol TokenRefusal: Error {
 public struct TokenExchange: Sendable {
     /// The context of the refresh.
     ///
-    /// Calls and clients do not end this context. The context ends after
+    /// No call and no client ends this context. The context ends after
     /// ``RefreshPolicy/answerLimit``, or when another token is installed.
     public let context: Context
     private let next: Next
@@ -89,7 +88,7 @@ public struct TokenExchange: Sendable {
 
     /// Sends a request through the inner gates of the bearer gate and the client's transport.
     ///
-    /// The gate adds no credential to the request. The request does not count as a send of a call.
+    /// The bearer gate adds no credential to the request. The request is not an attempt of a call.
     public func send(_ request: Request) async throws -> Response {
         var request = prepared(request)
         request.moveUserInformation()
@@ -106,7 +105,7 @@ public struct TokenExchange: Sendable {
 
     /// Returns the request.
     ///
-    /// A request that may spend the old refresh token is marked to be sent only once.
+    /// If a request may spend the old refresh token, the returned request must be sent only once.
     public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
@@ -116,16 +115,16 @@ public struct TokenExchange: Sendable {
 
 /// The pauses after several failed refreshes.
 ///
-/// The first failure may be an accident, so the next call tries again immediately. From the second
-/// failure on, the pause grows, with jitter, so that the callers of a failing endpoint do not all
-/// return at once. A pause that the endpoint asks for counts from the first failure on.
+/// After the first failure, the next call tries again immediately. From the second failure on, the
+/// pause grows. Jitter keeps the callers of a failing endpoint from returning at the same time. A
+/// `Retry-After` of the endpoint applies from the first failure on.
 struct RefreshPauses {
     private var failures = 0
     private var end: MonotonicInstant?
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// If an endpoint asks for a longer pause, the pause is this long.
+    /// The longest `Retry-After` that is obeyed.
     private static let longestWish = Duration.seconds(300)
 
     /// Returns the time until the next refresh may begin, or nil if it may begin now.
@@ -134,8 +133,7 @@ struct RefreshPauses {
         return now.duration(to: end)
     }
 
-    // Records a failure. The error may say when to try again, and `unit` is a random number from 0
-    // to 1.
+    // Records a failure. The error may have a `Retry-After`. `unit` is random, from 0 to 1.
     mutating func failed(
         _ error: any Error, at date: Date, _ now: MonotonicInstant, unit: Double
     ) {
@@ -146,7 +144,7 @@ struct RefreshPauses {
         end = now.advanced(by: max(pause, Self.wish(of: error, at: date)))
     }
 
-    // Returns the pause that the outermost error with a `Retry-After` asks for.
+    // Returns the `Retry-After` of the outermost error that has one.
     private static func wish(of error: any Error, at date: Date) -> Duration {
         var cause: (any Error)? = error
         var wish: Duration?
@@ -164,26 +162,27 @@ struct RefreshPauses {
     }
 }
 
-/// Gives several replicas one token, which one replica refreshes for all.
+/// Shares one token among several replicas.
 ///
-/// An object works for one ``BearerTokens``, which asks for one token at a time. `SharedTokens` in
+/// One replica refreshes the token for all.
+///
+/// An object serves one ``BearerTokens``, which requests one token at a time. `SharedTokens` in
 /// `TurnpikeSharedState` keeps the token in a store.
 public protocol BearerTokenSharing: Sendable {
-    /// The effect of shared tokens, which the gate states.
+    /// The effect that the bearer gate reports for shared tokens.
     var effect: GateEffect { get }
 
-    /// Returns a new token from another replica or from the provider, or nil to use the current
-    /// token.
+    /// Returns a new token from a replica or from the provider, or nil for the current token.
     func token(for refresh: SharedRefresh) async throws -> BearerToken?
 
-    /// Replaces the token of all replicas, or removes it if the new token is nil.
+    /// Replaces the token of all replicas. If the new token is nil, the token is removed.
     /// - Parameters:
-    ///   - token: The new token, from outside of this object.
+    ///   - token: The new token, or nil.
     ///   - scope: The requested scope.
     func replace(with token: BearerToken?, scope: [String])
 
-    /// Sets the clock and the log for work in the background. Each call that needs a token sets
-    /// both.
+    /// Sets the clock and the log for work in the background. Each call for a token calls this
+    /// method.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void)
 }
 
@@ -191,7 +190,7 @@ public protocol BearerTokenSharing: Sendable {
 public struct SharedRefresh: Sendable {
     /// The token to replace.
     public let old: BearerToken?
-    /// Whether the current token may be used if there is no other token.
+    /// Whether the current token may be used if no other replica has a token.
     public let isLook: Bool
     /// The requested scope.
     public let scope: [String]
@@ -199,10 +198,10 @@ public struct SharedRefresh: Sendable {
     public let policy: RefreshPolicy
     /// Whether the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``).
     public let spends: Bool
-    /// The clock and the cancellation of the refresh.
+    /// The context with the clock and the cancellation of the refresh.
     public let context: Context
     /// Reports an event, without secrets.
     public let note: @Sendable (String) -> Void
-    /// Asks the provider for a token that replaces the given token.
+    /// Gets a token from the provider that replaces the given token.
     public let request: @Sendable (BearerToken?) async throws -> BearerToken
 }

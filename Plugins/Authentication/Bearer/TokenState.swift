@@ -3,16 +3,16 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The state of ``BearerTokens``.
+/// The state of ``BearerTokens``, which decides the next step of a call.
 ///
-/// This type decides what a call does next, and has no side effects.
+/// This type has no side effects.
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
     enum Step: Sendable {
-        /// Signs the request with this credential. If there is a refresh, the call also starts it.
+        /// Signs the request with this credential. The call also starts the refresh `beginning`.
         case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
-        /// Waits for a refresh. If the refresh is new, the call also starts it.
+        /// Waits for a refresh. If the refresh is new, the call also starts the refresh.
         case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
         case fail(ClientError)
     }
@@ -23,19 +23,19 @@ struct TokenState: Sendable {
     private var generation: UInt64 = 0
     // The scope that the provider must request.
     private(set) var requestedScope: [String]
-    // The date after which the token must not be used. If a token had already expired when it
-    // arrived, the date is nil: otherwise each request would fetch such a token again. The clock
-    // may be wrong, so this token is used until the server refuses it.
+    // The date after which the token must not be used. If a token had already expired on arrival,
+    // the date is nil, because the local clock may be wrong. Such a token is used until the server
+    // refuses it. With the date, each request would fetch a token again.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
-    // Whether replicas share the token, and this replica has not read the shared token yet.
+    // Whether replicas share the token and this replica has not yet read the shared token.
     private var mustLook: Bool
     private(set) var refresh: TokenRefresh?
-    // Refreshes that took too long, so that other refreshes replaced them. The responses of these
-    // refreshes may still come.
+    // Refreshes that took too long and were replaced by other refreshes. The responses to the
+    // replaced refreshes may still arrive.
     private var superseded: [TokenRefresh] = []
-    // The refused tokens, each once. For each of them, a refresh has begun.
+    // The refused tokens, each once. A refresh has begun for each refused token.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
     private var pauses = RefreshPauses()
@@ -54,8 +54,8 @@ struct TokenState: Sendable {
 
     var canRefresh: Bool { provider != nil }
 
-    // Replaces the policy and the provider. The token stays. If the requested scope has changed,
-    // the next call replaces the token.
+    // Replaces the policy and the provider. If the requested scope has changed, the next call
+    // replaces the token.
     mutating func update(
         _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
     ) {
@@ -67,8 +67,7 @@ struct TokenState: Sendable {
     }
 
     // Returns the current credential after a refresh. The result is nil if the requested scope has
-    // changed meanwhile. The result is also nil if no token has arrived yet and another refresh is
-    // running.
+    // changed during the refresh, or if another refresh runs and no token has arrived.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
@@ -90,8 +89,8 @@ struct TokenState: Sendable {
         if wasRefused { return join(timeSource, isRefusal: true) }
         if let end, end <= date { return join(timeSource) }
         if mustLook { return join(timeSource, isLook: true) }
-        // Each token is renewed once: if the renewal fails, the next attempt waits until the token
-        // has expired.
+        // Each token is renewed once before expiry. If the renewal fails, the next refresh begins
+        // after the token has expired.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
             case .wait(let refresh, _, let old) = join(timeSource)
         {
@@ -108,7 +107,7 @@ struct TokenState: Sendable {
             return .use(present, beginning: nil, replacing: nil)
         }
         if refresh == nil, failures != refused.failures, let lastFailure {
-            // Another call has already tried this refresh, and it failed.
+            // The refresh for this credential has already failed in another call.
             return .fail(lastFailure)
         }
         return join(timeSource, isRefusal: true)
@@ -142,15 +141,15 @@ struct TokenState: Sendable {
         return .wait(new, isNew: true, replacing: token)
     }
 
-    // Whether another refresh may begin although this refresh has no response yet.
+    // Whether a second refresh may begin although the given refresh has no response yet.
     private func isGivenUp(_ refresh: TokenRefresh, _ now: MonotonicInstant) -> Bool {
         provider?.spendsRefreshToken == false
             && refresh.begin.advanced(by: policy.timeLimit) <= now
     }
 
     // Records the end of a refresh. A late token is installed too, unless another token was
-    // installed before. If the refresh has no token, the current token stays. The result is nil if
-    // the end changes nothing.
+    // installed earlier. If the refresh has no token, the current token stays. The result is nil if
+    // the state does not change.
     mutating func finish(
         _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
         _ now: MonotonicInstant, unit: Double
@@ -163,7 +162,7 @@ struct TokenState: Sendable {
         case .success(let token?) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
-            // If the requested scope has changed since the refresh began, the next call asks again.
+            // If the requested scope has changed since the begin, the next call starts a refresh.
             wasRefused = ended.requestedScope != requestedScope
             return .success(())
         case .success:
@@ -189,7 +188,7 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    // The error of calls before the next refresh may begin.
+    // The error of calls during the pause after a failure.
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,
@@ -211,7 +210,7 @@ struct TokenState: Sendable {
         install(token, at: nil)
     }
 
-    // Installs a token. If the token was just issued, the date is needed to compute its end.
+    // Installs a token. For a newly issued token, `date` is needed to compute the end of the token.
     mutating func install(_ token: BearerToken?, at date: Date?) {
         self.token = token
         generation += 1

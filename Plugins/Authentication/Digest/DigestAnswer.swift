@@ -7,7 +7,7 @@ import TurnpikeSupport
 struct DigestAnswer: Sendable {
     private(set) var challenge: DigestChallenge
     private let user: String
-    // The hash of user, realm and password. For a `-sess` algorithm, the hash includes the nonces.
+    // The hash of user, realm and password. A `-sess` algorithm adds the nonces to the hash.
     private let secretHash: Secret
     private let clientNonce: String
     var count: UInt32 = 1
@@ -24,8 +24,8 @@ struct DigestAnswer: Sendable {
         self.clientNonce = clientNonce
     }
 
-    // Returns the first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
-    // The hash of a `-sess` algorithm does not change (§3.6).
+    // Returns the first answer to the `nextnonce` of the server (RFC 7616 §3.5). The hash of a
+    // `-sess` algorithm does not change (RFC 7616 §3.6).
     func following(nonce: String) -> DigestAnswer {
         var copy = self
         copy.challenge.nonce = nonce
@@ -72,7 +72,7 @@ struct DigestAnswer: Sendable {
             return ["username=" + Self.quoted(hashed), "userhash=true"]
         }
         if user.utf8.allSatisfy({ $0 < 0x80 }) { return ["username=" + Self.quoted(user)] }
-        // RFC 8187.
+        // The encoding is in RFC 8187.
         return ["username*=UTF-8''" + PercentEncoding.unreserved.encode(user)]
     }
 
@@ -113,7 +113,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
     }
 }
 
-/// A Digest challenge that this module can answer (RFC 7616 §3.3).
+/// A Digest challenge that this module supports (RFC 7616 §3.3).
 struct DigestChallenge: Sendable, Hashable {
     /// The part of a request that an answer protects.
     enum Protection: String, Sendable {
@@ -131,7 +131,7 @@ struct DigestChallenge: Sendable, Hashable {
     let isStale: Bool
     // Whether the challenge names its algorithm. If not, the algorithm is MD5.
     let namesAlgorithm: Bool
-    // The paths for which the credential is valid. If nil, it is valid for the whole origin.
+    // The paths for which the credential is valid, or nil for all paths of the origin.
     let paths: [String]?
 
     /// Returns nil if the scheme differs, if a required parameter is missing, or if the algorithm
@@ -158,8 +158,8 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    // Returns the strongest Digest challenge of a response. If several are equally strong, the
-    // first one counts.
+    // Returns the strongest Digest challenge of a response. If several challenges are equally
+    // strong, the result is the first of them.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }

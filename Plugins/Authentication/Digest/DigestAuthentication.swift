@@ -6,17 +6,17 @@ import TurnpikeSupport
 
 /// Answers Digest challenges with a user name and a password (RFC 7616).
 ///
-/// The gate never sends the password itself, and never uses Basic instead. If there are several
-/// challenges, in one line or many, the gate prefers SHA-256 to MD5. The gate supports `auth` and
-/// `auth-int`, `-sess` algorithms, hashed user names, and user names in UTF-8.
+/// The gate never sends the password itself, and never uses Basic authentication. If there are
+/// several challenges, in one line or many, the gate prefers SHA-256 to MD5. The gate supports
+/// `auth` and `auth-int`, `-sess` algorithms, hashed user names, and user names in UTF-8.
 ///
-/// - The gate sends the first request to a protection space without a credential, and then again
-///   with the answer to the challenge. Later requests reuse the nonce, each with the next count,
-///   until the server calls the nonce stale or names another nonce.
-/// - If the server refuses an answer, the gate does not try again, because a wrong password stays
-///   wrong. The exception is an answer with a stale nonce.
-/// - If a body cannot be sent twice, the gate returns the 401, and the next request carries an
-///   answer from the start.
+/// - The gate sends the first request to a protection space without a credential. After the
+///   challenge, the gate sends the request again with the answer. Later requests reuse the nonce
+///   with the next count, until the server marks the nonce as stale or sends another nonce.
+/// - If the server refuses an answer, the gate does not try again, because the password is wrong.
+///   If the nonce is stale, the gate answers once more.
+/// - If a body cannot be sent twice, the gate returns the 401. The first send of the next request
+///   contains an answer.
 /// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. If a
 ///   request already has an `Authorization` field, the gate does not change it.
 ///
@@ -45,8 +45,7 @@ public struct DigestAuthentication: Interceptor {
         self.sessions = sessions
     }
 
-    /// States that the gate sends a credential, to which origins, and that it sends a request
-    /// again.
+    /// Reports that the gate sends requests again, and the origins that receive the credential.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "answers a challenge, and a second challenge if the nonce was stale",
@@ -69,8 +68,8 @@ public struct DigestAuthentication: Interceptor {
         var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
         var isFresh = false
         var outcome = await Outcome.of(try await sign(request, answer), next)
-        // The gate sends one answer. If the server calls the nonce of the first answer stale, the
-        // gate sends a second answer.
+        // The gate sends one answer. If the server marks the nonce of the answer as stale, the gate
+        // sends a second answer.
         for _ in 0..<2 {
             guard !context.retriesForbidden,
                 let challenge = challenge(in: outcome, for: request)
@@ -94,7 +93,7 @@ public struct DigestAuthentication: Interceptor {
         return try outcome.result.get()
     }
 
-    // Removes the nonce of a refused answer, and stores the next nonce that the server names.
+    // Removes the nonce of a refused answer, and stores the `nextnonce` of the response.
     private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
         guard let head = outcome.head, Origin(head.url) == origin else { return }
         if head.status == .unauthorized { return sessions.end(answer, at: origin) }
@@ -116,7 +115,7 @@ public struct DigestAuthentication: Interceptor {
         guard let answer else { return request }
         var contentHash: String?
         if answer.challenge.protection == .content {
-            // If the body can be opened only once, hashing the content would use up the body.
+            // If the body can be opened only once, a hash of the content would consume the body.
             guard request.body.canOpenAgain else { return request }
             contentHash = try await answer.challenge.hash.hex(request.body)
         }
@@ -126,7 +125,6 @@ public struct DigestAuthentication: Interceptor {
         return signed
     }
 
-    // The nonce has 128 bits.
     private static func nonce(_ context: Context) -> String {
         context.random.next().hexadecimal + context.random.next().hexadecimal
     }

@@ -23,7 +23,8 @@ private struct Nonces: BoundedMapEntry {
 
     mutating func keep(_ answer: DigestAnswer) {
         var first = answer
-        // The count of a known nonce continues. A new nonce replaces the other nonce of its space.
+        // The count of a known nonce continues. A new nonce replaces the old nonce of the
+        // protection space.
         answers.removeAll { old in
             if old.challenge.isSame(as: answer.challenge) { first = old }
             return old.challenge.isOfSameSpace(as: answer.challenge)
@@ -35,7 +36,7 @@ private struct Nonces: BoundedMapEntry {
     mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
         guard let index = answers.firstIndex(where: isRight) else { return nil }
         let answer = answers[index]
-        // If the count of a nonce has reached the maximum, the nonce is not used again.
+        // A nonce is not used again after the maximum count.
         if answer.count == .max {
             answers.remove(at: index)
             return nil
@@ -54,15 +55,15 @@ extension DigestAuthentication.Sessions {
     func answer(for path: String, at origin: Origin) -> DigestAnswer? {
         sessions.withLock { sessions in
             guard sessions[origin] != nil else { return nil }
-            // An update marks the origin as used.
+            // `update` marks the origin as recently used.
             return sessions.update(origin, orMake: Nonces()) { nonces in
                 nonces.takeFirst { $0.challenge.covers(path) }
             }
         }
     }
 
-    // Stores a first answer and returns it. If an answer to the same nonce is already stored, the
-    // result is that answer with its next count.
+    // Stores and returns a first answer. If an answer to the same nonce is already stored, the
+    // result is the stored answer with the next count.
     func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
         sessions.withLock { sessions in
             sessions.update(origin, orMake: Nonces()) { nonces in

@@ -4,8 +4,7 @@ import Synchronization
 
 /// Gets the first token with an authorization code, and later tokens with the refresh token.
 ///
-/// The request contains the code (RFC 6749 §4.1.3) and the verifier of its proof key (PKCE, RFC
-/// 7636 §4.5).
+/// The request contains the code (RFC 6749 §4.1.3) and the code verifier (PKCE, RFC 7636 §4.5).
 ///
 /// ```swift
 /// let grant = AuthorizationCodeGrant(
@@ -13,8 +12,8 @@ import Synchronization
 /// let tokens = BearerTokens(provider: grant) { save($0) }
 /// ```
 ///
-/// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
-/// The user must sign in again in three cases: if the exchange fails, if its token has no refresh
+/// A code works once (RFC 6749 §4.1.2). The provider sends the code once, even if the exchange
+/// fails. The user must sign in again if the exchange fails, if the response contains no refresh
 /// token, or if the token is removed (``BearerTokens/replace(with:)``).
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
@@ -24,7 +23,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
 
     /// Creates a provider.
     /// - Parameters:
-    ///   - endpoint: The token endpoint. A program that users install has no client secret.
+    ///   - endpoint: The token endpoint, without a client secret in a program that users install.
     ///   - code: The code from the redirect. Compare the `state` of the redirect first.
     ///   - redirectURI: The redirect URI, exactly as in the authorization request.
     ///   - verifier: The verifier whose challenge was in the authorization request.
@@ -42,8 +41,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
 
     /// Requests a token.
     /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
-    ///   ``OAuthError/Code/spentAuthorizationCode`` if there is no old token, and the code was
-    ///   already sent.
+    ///   ``OAuthError/Code/spentAuthorizationCode`` if the code was already sent.
     public func token(
         replacing old: BearerToken?, by exchange: TokenExchange
     ) async throws -> BearerToken {
@@ -59,11 +57,11 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
 private final class CodeUse: Sendable {
     private let isSpent = Atomic(false)
 
-    /// Marks the code as sent, and returns whether this is the first time.
+    /// Marks the code as sent, and returns false if the code was already marked.
     func begin() -> Bool { !isSpent.exchange(true, ordering: .relaxed) }
 }
 
-/// Gets tokens for a service itself, with the client's identifier and secret (RFC 6749 §4.4).
+/// Gets tokens with the client's own identifier and secret, without a user (RFC 6749 §4.4).
 ///
 /// ```swift
 /// let endpoint = TokenEndpoint(url, clientID: "svc", clientSecret: secret)
@@ -85,7 +83,7 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
         form = OAuthForm(grant: "client_credentials", scope, parameters)
     }
 
-    /// False, because the identifier and the secret work for any number of tokens.
+    /// Returns false, because the identifier and the secret work for any number of tokens.
     public var spendsRefreshToken: Bool { false }
 
     /// Requests a token.

@@ -3,10 +3,10 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Why a token endpoint returned no token (RFC 6749 §5.2).
+/// The reason why a token endpoint returned no token (RFC 6749 §5.2).
 ///
-/// A ``/TurnpikeCore/ClientError`` with the code ``/TurnpikeCore/ClientError/Code/auth`` has this
-/// error as its cause.
+/// This error is the cause of a ``/TurnpikeCore/ClientError`` with the code
+/// ``/TurnpikeCore/ClientError/Code/auth``.
 public struct OAuthError: TokenRefusal, Sendable, Hashable {
     /// The error code in the response of the server.
     ///
@@ -23,7 +23,7 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
 
         /// The request is malformed.
         public static let invalidRequest = Self(rawValue: "invalid_request")
-        /// The client is not known, or its secret is wrong.
+        /// The server does not know the client, or the client's secret is wrong.
         public static let invalidClient = Self(rawValue: "invalid_client")
         /// The refresh token or another grant is no longer valid.
         ///
@@ -37,15 +37,15 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         public static let invalidScope = Self(rawValue: "invalid_scope")
         /// The response is not a response of a token endpoint.
         public static let invalidResponse = Self(rawValue: "invalid_response")
-        /// There is no refresh token, and nothing was sent.
+        /// There is no refresh token, and the provider sent no request.
         public static let missingRefreshToken = Self(rawValue: "missing_refresh_token")
-        /// The authorization code works once, and was sent before.
+        /// The authorization code was already sent, and a code works only once.
         ///
-        /// Nothing was sent. Start a new authorization.
+        /// The provider sent no second request. Start a new authorization.
         public static let spentAuthorizationCode = Self(rawValue: "spent_authorization_code")
     }
 
-    /// The code.
+    /// The error code.
     public let code: Code
     /// The status of the response, if there was one.
     public let status: HTTPStatus?
@@ -75,7 +75,7 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         self.retryAfter = retryAfter
     }
 
-    // A code is a short lower-case name. This check keeps a secret from being printed as a code.
+    // A code is a short lower-case name. The check prevents the output of a secret as a code.
     private static func isCode(_ text: String) -> Bool {
         (1...40).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }

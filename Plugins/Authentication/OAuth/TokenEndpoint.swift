@@ -4,15 +4,14 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSupport
 
-/// The token endpoint of an OAuth 2 authorization server, and the client's credentials for it.
+/// The token endpoint of an OAuth 2 authorization server, with the client's credentials.
 ///
-/// Source: RFC 6749 §2.3 and §3.2. A redirect that repeats the form (307, 308) is followed within
-/// the endpoint's origin, even if the stack has no redirect gate. Any other redirect is refused
-/// (``/TurnpikeCore/ClientError/Code/redirect``), because the form contains secrets.
+/// The rules are in RFC 6749 §2.3 and §3.2. A redirect that repeats the form (307, 308) is followed
+/// within the endpoint's origin, even if the stack has no redirect gate. Any other redirect is
+/// refused (``/TurnpikeCore/ClientError/Code/redirect``), because the form contains secrets.
 ///
-/// The size of the request and of its response is limited, and their content is never printed. If
-/// the response contains no token, the provider throws an ``OAuthError`` with the status and the
-/// error code.
+/// Requests and responses have a size limit, and their content is never printed. If the response
+/// contains no token, the provider throws an ``OAuthError`` with the status and the error code.
 public struct TokenEndpoint: Sendable {
     /// The place of the client's identifier and secret in a request.
     public enum ClientAuthentication: Sendable {
@@ -64,8 +63,8 @@ public struct TokenEndpoint: Sendable {
     /// - Throws: An ``OAuthError``, or the error of the request.
     func token(_ form: OAuthForm, by exchange: TokenExchange) async throws -> BearerToken {
         let request = exchange.prepared(request(form))
-        // The lifetime counts from a moment before the request, so that a token expires here rather
-        // too early than too late.
+        // The lifetime counts from a moment before the request, because a token may expire here too
+        // early, but not too late.
         let date = exchange.date
         let (head, content) = try await send(request, by: exchange)
         guard head.status.code / 100 == 2 else {
@@ -96,7 +95,7 @@ public struct TokenEndpoint: Sendable {
         return request
     }
 
-    // The gate applies `OriginBoundOption`, as a redirect gate of the client does.
+    // This gate applies `OriginBoundOption` too, as the redirect gate of a client does.
     private static let redirect = Redirect(limit: 5)
 
     // An inner validator may have refused the response.
@@ -179,7 +178,7 @@ enum TokenAnswer {
             // Some servers report an error with status 200.
             throw OAuthError(status: status, content: content)
         }
-        // Some servers omit the type. The bearer gate could not use a token of another type.
+        // Some servers omit `token_type`. The bearer gate supports no other token type.
         if let type = answer["token_type"]?.string, type.lowercased() != "bearer" {
             throw OAuthError(.invalidResponse, status: status)
         }
@@ -197,7 +196,7 @@ enum TokenAnswer {
         return min(seconds, maxLife)
     }
 
-    // RFC 6749 §A.12. A space would end the token in a field value.
+    // The syntax is in RFC 6749 §A.12. A space would end the token in a field value.
     static func isToken(_ text: String) -> Bool {
         (1...maxTokenBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -106,7 +106,7 @@ extension BearerAuthentication {
             shared = settings.sharedTokens()
         }
 
-        /// Whether the client gets tokens with its own credentials, and not with a refresh token.
+        /// Whether the client gets tokens with its credentials instead of a refresh token.
         var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
 
         var provider: (any BearerTokenProvider)? {
@@ -117,9 +117,9 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        // If a reload does not change these settings, the token stays, even if the gate moves in
-        // the stack or other settings change. If the token came from a refresh token, there may be
-        // no other valid token.
+        // If a reload does not change the settings in the key, the token stays. The place of the
+        // gate in the stack and the other settings do not matter. After a refresh, the current
+        // token may be the only valid one.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -198,15 +198,14 @@ extension BearerAuthentication {
 
 /// Shared state with a place for the tokens of the gate `bearer`.
 ///
-/// The module `TurnpikeSharedStateStackFiles` has such a state.
+/// The module `TurnpikeSharedStateStackFiles` contains an implementation.
 public protocol SharedTokenGates: SharedPart {
-    /// Makes a place for the token of one gate, under a name; nil without shared state.
+    /// Returns the place of a token with the given name, or nil without shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
 extension Settings {
-    // Returns the store of the gate's token. The result is nil if no token is shared, or if the
-    // settings have a mistake.
+    // Returns the place of the gate's token, or nil if no token is shared or an issue is found.
     fileprivate func sharedTokens() -> (part: any SharedTokenGates, key: String)? {
         let part = sharedPart((any SharedTokenGates).self)
         let key = string("tokenKey")

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// All bridges and Examples/Service as one package, by symbolic links, so that one build compiles
-// each library once and one run tests all bridges (scripts/bridges). This manifest repeats the
+// All bridges and Examples/Service as one package with symbolic links. One build compiles each
+// library once, and one run tests all bridges (scripts/bridges). This manifest repeats the
 // dependencies of the bridges' own manifests.
 
 let settings: [SwiftSetting] = [
@@ -24,7 +24,7 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
 
 /// The module of a bridge and its tests.
 ///
-/// The tests also get the dependencies of the module.
+/// The test target also has the dependencies of the module.
 func bridge(
     _ folder: String, over face: String = "TurnpikeEssentials",
     on dependencies: [Target.Dependency],

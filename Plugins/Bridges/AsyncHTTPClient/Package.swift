@@ -40,7 +40,7 @@ let package = Package(
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
-        // The command `turnpike` with this transport for stack files.
+        // The command `turnpike` for stack files with this transport.
         .executableTarget(
             name: "turnpike-ahc",
             dependencies: [

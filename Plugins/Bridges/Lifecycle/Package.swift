@@ -15,7 +15,7 @@ let package = Package(
     products: [.library(name: "TurnpikeLifecycle", targets: ["TurnpikeLifecycle"])],
     dependencies: [
         .package(name: "turnpike", path: "../../.."),
-        // Only the tests use it: a service group needs a logger.
+        // Only the tests use swift-log, because a service group needs a logger.
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(
             url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),

@@ -15,7 +15,7 @@ let package = Package(
     products: [.library(name: "TurnpikeTracing", targets: ["TurnpikeTracing"])],
     dependencies: [
         .package(name: "turnpike", path: "../../.."),
-        // This package also has the module of ServiceContext.
+        // This package also contains the module of ServiceContext.
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
     ],
     targets: [

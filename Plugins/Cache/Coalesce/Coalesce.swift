@@ -7,17 +7,18 @@ import TurnpikeSupport
 /// Sends identical requests once, and returns the response to all callers.
 ///
 /// If a safe request is running, other requests with the same method, URL and header fields wait
-/// for its response. All header fields count, such as `Authorization`, `Cookie`, keys of any name
-/// and `Accept-Language`, so that calls of different users never share a response. The gate ignores
-/// only fields that identify a single call. A request is sent alone if it has content, if its call
-/// has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if the call is streaming.
-/// Place this gate inside the gates that set credentials for each call.
+/// for the response. All header fields must be equal, such as `Authorization`, `Cookie`, keys of
+/// any name and `Accept-Language`. Calls of different users therefore never share a response. The
+/// gate ignores only fields that identify a single call. A request with content is sent alone. A
+/// call is sent alone if the call is streaming, or has its own options or gates
+/// (``/TurnpikeCore/Call/through(_:)``). Place this gate inside the gates that set credentials for
+/// each call.
 ///
-/// Each call keeps its own deadline. If a call is cancelled, the other calls continue; if all calls
-/// are cancelled, the exchange ends. The gate reads the whole content before any call gets the
-/// response. If the content is larger than `maxBody`, or is an event stream, the first waiting call
-/// gets the content while it arrives, and the other calls are sent alone. If the exchange fails,
-/// all calls get the same error.
+/// Each call keeps its own deadline. If one call is cancelled, the other calls continue. If all
+/// calls are cancelled, the exchange ends. The gate reads the whole content before any call gets
+/// the response. If the content is larger than `maxBody`, or is an event stream, the first waiting
+/// call streams the content, and the other calls are sent alone. If the exchange fails, all calls
+/// get the same error.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
@@ -28,8 +29,8 @@ public struct Coalesce: Interceptor {
         let url: String
         let headers: [HTTPHeaders.Field]
         let plan: ObjectIdentifier
-        // A call that may go only to public addresses does not use the response from another
-        // address.
+        // A call that may connect only to public addresses does not share the response of a call
+        // that may connect to any address.
         let isGuarded: Bool
     }
 
@@ -43,12 +44,12 @@ public struct Coalesce: Interceptor {
     /// - Parameters:
     ///   - maxBody: The maximum number of bytes of content that calls share.
     ///   - ignored: The header fields that may differ between identical requests. Cookies,
-    ///     credentials and API keys always count.
+    ///     credentials and API keys must always be equal.
     public init(
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
-        // The gate reads one byte beyond the limit to find out whether there is more content.
+        // The gate reads one byte beyond the limit to detect longer content.
         self.maxBody = min(max(maxBody, 0), .max - 1)
         self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
@@ -60,7 +61,7 @@ public struct Coalesce: Interceptor {
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
 
-    /// States that identical requests share a response, and how much content the gate keeps.
+    /// Reports that requests share a response, and the content that the gate keeps in memory.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends identical requests once", .answers(.shared),
@@ -68,7 +69,7 @@ public struct Coalesce: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Returns why a request is sent alone, or nil if the request may share a response.
+    // Returns the reason why a request is sent alone, or nil if the request may share a response.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }
@@ -131,8 +132,7 @@ public struct Coalesce: Interceptor {
 }
 
 extension RequestOptions {
-    /// Whether calls with these options may share an exchange, because outer gates have handled all
-    /// options.
+    // Whether calls with these options may share an exchange. Outer gates must handle all options.
     var allowSharing: Bool {
         if isEmpty { return true }
         var options = self

@@ -6,17 +6,16 @@ import TurnpikeSupport
 
 /// Exchanges that several calls share.
 ///
-/// The first call that asks for a key starts the exchange in a context that outlives the call.
-/// Further calls wait for the same exchange. A call may stop waiting without an effect on other
-/// calls. When the last waiting call leaves, the exchange is cancelled.
+/// The first call with a key starts the exchange in a context that outlives the call. Further calls
+/// with the key wait for this exchange. If one call stops waiting, the other calls still wait. When
+/// the last call stops waiting, the exchange is cancelled.
 final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The result of a shared exchange for one of the waiting calls.
     enum Landing: Sendable {
-        /// The value that all waiting calls share.
         case shared(Value)
-        /// The response itself, which only one call can have.
+        /// The response with its body, which only one call can read.
         case own(Response)
-        /// The call gets nothing and must send its own request.
+        /// The call gets no response and must send its own request.
         case alone
     }
 
@@ -44,10 +43,8 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates an empty table.
     init() {}
 
-    /// The number of waiting calls, over all exchanges.
     var seatCount: Int {
         state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } }
     }
@@ -75,23 +72,20 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// The context of a seat's exchange; nil if the exchange is not running.
+    /// The context of a seat's exchange, or nil if the exchange is not running.
     func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
 
-    /// The number of calls that wait for the exchange of a seat.
     func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
 
-    /// Runs the exchange of a seat.
     func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
         guard let context = context(of: seat) else { return }
-        // The task ends with the exchange, or is cancelled when the last waiting call leaves.
+        // The task ends with the exchange, or is cancelled when the last call stops waiting.
         let task = Task.inheriting { await run(context) }
         let isOver = state.withLock { state in
             guard state.flights[seat.key]?.id == seat.flight else { return true }
             state.flights[seat.key]?.task = task
             return false
         }
-        // The exchange has already ended, or the last waiting call has left.
         if isOver { task.cancel() }
     }
 
@@ -103,7 +97,7 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             try await seat.landing.value { [self] in leave(seat, CancellationError()) }
         }
         do {
-            // The trace of the first call contains the exchange, so that call reports no wait.
+            // The first call reports no wait, because its trace contains the exchange.
             if seat.isFirst { return try await land() }
             return try await context.report(waitingFor: "another call's exchange") { _ in
                 try await land()
@@ -163,7 +157,7 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    // Removes the exchange, so that no further call joins it, and returns its seats in order.
+    // Removes the exchange from the table, and returns the waiting calls in order.
     private func close(_ seat: Seat) -> [OneShot<Landing>] {
         let seats = state.withLock { state -> [UInt64: OneShot<Landing>] in
             guard let flight = state.flights[seat.key], flight.id == seat.flight else { return [:] }
@@ -174,7 +168,7 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 }
 
-/// The error of a ``/TurnpikeCore/RetryDecision/fail(_:)``, which ends all waiting calls.
+/// The error of a ``/TurnpikeCore/RetryDecision/fail(_:)``, which fails all waiting calls.
 private struct CallEnd: Error {
     let error: any Error
 }

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Answers requests with stored responses: a private HTTP cache (RFC 9111).
+/// Answers requests with stored responses, as a private HTTP cache (RFC 9111).
 ///
 /// ```swift
 /// let store = TieredStore(MemoryStore(), DiskStore(directory: path))
@@ -12,14 +12,14 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// Place the gate inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so
-/// that the cache looks up each hop separately and the request contains its cookies. Place the gate
+/// Inside ``/TurnpikeMiddleware/Redirect``, the cache looks up each hop separately. Inside
+/// ``/TurnpikeMiddleware/Cookies``, the cache sees the cookies of the request. Place the gate
 /// outside retries, limits and gates that identify all calls of the client in the same way.
 /// <doc:WhoseResponses> explains how the cache keeps the responses of different users apart.
 ///
 /// The cache stores content while the caller reads the body. Other calls find the response after
-/// the caller has read the body to its end. `Cache-Status` (RFC 9211) on each response says what
-/// the cache did.
+/// the caller has read the body to its end. `Cache-Status` (RFC 9211) on each response reports the
+/// result.
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options
@@ -27,8 +27,8 @@ public struct Cache: Interceptor {
 
     /// Creates a cache in memory.
     ///
-    /// Each client has its own responses if a gate inside the cache or the transport may prove the
-    /// client's identity (``/TurnpikeCore/Next/provesClient``).
+    /// If an inner gate or the transport may prove the client's identity
+    /// (``/TurnpikeCore/Next/provesClient``), each client has its own responses.
     /// - Parameters:
     ///   - store: The store of responses.
     ///   - options: The rules for storing and serving.
@@ -41,15 +41,15 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: nil, options: options)
     }
 
-    /// Creates a cache whose store may also be used by later processes, other replicas or services.
+    /// Creates a cache with a store that later processes, other replicas or services may use too.
     ///
     /// A cache finds only responses of caches with the same partition. If inner gates or the
     /// transport prove the client's identity, clients with different identities need different
     /// partitions.
     /// - Parameters:
     ///   - store: The store of responses.
-    ///   - partition: Names the service and the client's account, if there is one: `"catalog as
-    ///     deploy-bot"`. If the text is empty, the cache stores nothing.
+    ///   - partition: The name of the service, and the client's account if there is one, such as
+    ///     `"catalog as deploy-bot"`. If the name is empty, the cache stores nothing.
     ///   - options: The rules for storing and serving.
     ///   - meter: Receives the counts of ``statistics``, as `turnpike.cache.…`.
     public init(
@@ -62,19 +62,19 @@ public struct Cache: Interceptor {
 
     /// Returns a cache with the same store, but another partition or other options.
     ///
-    /// The two caches report to one meter.
+    /// Both caches report to the same meter.
     /// - Parameters:
-    ///   - partition: Names the service and the account; nil if each client has its own responses.
+    ///   - partition: The name of the service and the account, or nil to keep the clients apart.
     ///   - options: The rules for storing and serving.
     /// - Returns: The cache.
     public func with(partition: String?, options: Options) -> Cache {
         Cache(state: state, partition: partition, options: options)
     }
 
-    /// Reports to another meter from now on, or to none if `meter` is nil.
+    /// Reports to another meter from now on, or to no meter if `meter` is nil.
     public func report(to meter: (any GateMeter)?) { state.counts.move(to: meter) }
 
-    /// The figures of ``statistics``.
+    /// Returns the numbers of ``statistics``.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         let (all, sent) = (statistics, statistics.misses + statistics.renewed)
         let hits = "\(all.hits) fresh, \(all.staleHits) stale, \(all.validated) validated"
@@ -115,10 +115,10 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// States how the cache answers and sends a request, and how much memory the cache uses.
+    /// Reports how the cache answers and sends a request, and the memory that the cache uses.
     ///
-    /// A call may send four requests: a shared validation and its own, each followed by the plain
-    /// request if the confirmed entry cannot be read any more.
+    /// A call may send four requests. It may send a shared validation and its own validation. If
+    /// the confirmed entry cannot be read any more, the original request follows each validation.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = state.store.entryBounds
         let most = min(max(options.maxContentBytes, 0), 1 << 60)
@@ -139,7 +139,7 @@ public struct Cache: Interceptor {
         return facts
     }
 
-    // Why a request does not use the store; nil if it uses the store.
+    // The reason why a request does not use the store, or nil if the request uses the store.
     private func obstacle(to request: Request) -> String? {
         let isLookUp = request.method == .get || request.method == .head
         if !isLookUp { return request.method.isSafe ? "\(request.method) is not stored" : nil }
@@ -158,35 +158,37 @@ public struct Cache: Interceptor {
 extension Cache {
     /// The rules for storing and serving.
     public struct Options: Sendable {
-        /// The most bytes of content of a stored response; the store may have a lower limit.
+        /// The maximum number of content bytes of a stored response, besides the store's own limit.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// The time after its lifetime in which a response may replace an error, unless the
-        /// response states its own time for this (RFC 5861 §4).
+        /// The time after the end of its lifetime in which a stored response may replace an error.
+        ///
+        /// A `stale-if-error` of the response replaces this value (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// The time after its lifetime in which a response may be served if its origin cannot be
-        /// reached (RFC 9111 §4.2.4), unless the response states its own time.
+        /// The time after the end of its lifetime in which a stored response may be used if the
+        /// origin cannot be reached (RFC 9111 §4.2.4).
         ///
-        /// A response that must be validated is never served in this way.
+        /// A `stale-if-error` of the response replaces this value.
+        ///
+        /// A stale response that must be validated is never used.
         public var staleIfUnreachable: Duration = .seconds(300)
 
-        /// The time limit of one refresh in the background.
+        /// The time limit of a background refresh.
         public var refreshLimit: Duration = .seconds(30)
 
-        /// The largest changed response, in bytes, that all callers of one revalidation share.
+        /// The maximum number of bytes of a new response that the callers of one validation share.
         public var maxSharedBytes = 1 << 20
-        // Limited so that sums do not overflow.
+        // The limit prevents an overflow in sums.
         var sharedBytes: Int { min(max(maxSharedBytes, 0), 1 << 40) }
 
-        /// More header fields that identify the user, such as `X-User-ID` behind a gateway.
+        /// Additional header fields that identify the user, such as `X-User-ID` behind a gateway.
         public var identityFields: Set<HTTPHeaders.Name> = []
 
         /// Returns the caller's identity, or nil to use the request's credentials and cookies.
         ///
-        /// Set this function if inner gates add the credentials. Also set this function if
-        /// credentials change while the user stays the same, as replaced tokens, signatures and
-        /// Digest do.
+        /// Set this function if inner gates add the credentials. Also set this function if the
+        /// credentials of one user change, as with replaced tokens, signatures and Digest.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.

@@ -5,13 +5,12 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    // The first pause of a call that waits for the response of another replica.
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
-    /// Claims the request, or waits for another call with an equal request, in any process.
+    /// Claims the fetch of the response, or waits for a call in any process that fetches it.
     ///
-    /// If the result has neither an entry nor a claim, the call must fetch the response itself.
+    /// Without an entry and without a claim, the call must fetch the response itself.
     func claimed(
         _ lookUp: LookUp, atMost limit: Duration
     ) async throws -> (entry: CacheEntry?, claim: Claim?) {
@@ -89,13 +88,13 @@ extension CacheCall {
     }
 }
 
-// The requests whose responses this process fetches. For each key, one call has the claim.
+// The responses that this process fetches now. For each key, one call holds the claim.
 final class Claims: Sendable {
     enum End: Sendable {
         case stored
-        /// There is no response for the other calls, which then send their own requests.
+        /// The response is not for the other calls, which send their own requests.
         case notStored
-        /// The call ended without a result. Another call may try.
+        /// The call ended without a result. Another call may claim the fetch.
         case gaveUp
     }
 
@@ -125,7 +124,7 @@ final class Claim: Sendable {
     private let ended: SharedValue<Claims.End>
     private let state: CacheState
     private let context: Context
-    // The store's token, after the store has granted the claim.
+    // The token of the claim in the store, or nil before the store has granted the claim.
     private let token = Mutex<String?>(nil)
 
     init(
@@ -141,7 +140,7 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    // Ends the claim. Other calls find the response unless the response is personal.
+    // Ends the claim. Other calls find the response, unless the response is only for this person.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     func end(_ end: Claims.End) {

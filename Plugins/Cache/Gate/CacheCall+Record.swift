@@ -7,7 +7,8 @@ import TurnpikeSupport
 extension CacheCall {
     /// Stores a response's content while the caller reads it, if storing is allowed (RFC 9111 §3).
     ///
-    /// If the response renews an entry that has another key of this caller, the entry is removed.
+    /// If the response replaces an entry under another key of this caller, the old entry is
+    /// removed.
     /// - Returns: The response for the caller, and whether the store has accepted the response.
     func record(
         _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
@@ -50,14 +51,14 @@ extension CacheCall {
         return (response, true)
     }
 
-    /// The response in its stored form; nil if no request can match its `Vary`.
+    /// Returns the response in stored form, or nil if no request can match the `Vary` field.
     func prepared(
         _ received: ResponseHead, _ control: CacheControl, requestTime: Date
     ) -> StoredResponse? {
         guard let variant = Variant(received.headers, to: request.headers) else { return nil }
         let now = date
         var headers = Storability.fields(received.headers, control)
-        // RFC 9110 §6.6.1.
+        // A recipient adds a missing `Date` (RFC 9110 §6.6.1).
         headers.setIfAbsent(.date, HTTPDate.format(now))
         // The stored URL has no fragment and no user information.
         let isPlain = request.url.absoluteString == keys.url
@@ -72,7 +73,7 @@ extension CacheCall {
     }
 }
 
-// Stores content while it is read. Each chunk is stored before the caller gets the chunk.
+// Stores content while the caller reads the content. Each chunk is stored first.
 final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
@@ -85,7 +86,7 @@ final class Recording: ResponseBodySource {
     private let state: CacheState
     private let context: Context
     private let hasBegun = Atomic(false)
-    // The bytes so far; nil after the recording was finished or abandoned.
+    // The number of stored bytes, or nil after the recording has ended.
     private let count = Mutex<Int64?>(0)
 
     init(
@@ -147,7 +148,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // The old entry is removed as out of date, although the new response is not stored.
+    // Stops storing. The old entry is removed too, because it is out of date.
     private func giveUp() async {
         claim?.end(.notStored)
         abandon()
@@ -157,7 +158,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    /// Commits the entry if its content is complete and no newer change was made.
+    /// Commits the entry if the content is complete and no later change forbids storing.
     @discardableResult
     func finish() async -> Bool {
         guard let count = end() else { return false }

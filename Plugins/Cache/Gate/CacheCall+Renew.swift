@@ -8,7 +8,7 @@ extension CacheCall {
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]
 
-    /// Asks the origin whether an entry is still valid (RFC 9111 §4.3).
+    /// Validates an entry with the origin (RFC 9111 §4.3).
     func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         if request.method == .head { return try await renewByHead(entry, reason) }
         if request.headers.contains(where: { Self.partialFields.contains($0.name) }) {
@@ -37,7 +37,7 @@ extension CacheCall {
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
             if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
-            // The answer is for another caller. But a server error concerns all callers.
+            // The response is for another caller, but a server error applies to all callers.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -65,7 +65,7 @@ extension CacheCall {
         }
         var head = answer.head
         if !seat.isFirst {
-            // For callers that did not send the request, the response is a stored response.
+            // Only the first caller sent the request. The other callers get a stored response.
             head.headers = answer.stored.head.headers
             head.isStored = true
         }
@@ -75,7 +75,7 @@ extension CacheCall {
         return try await checked(response, entry, reason)
     }
 
-    /// Refreshes an entry while its stale content is served (RFC 5861 §3).
+    /// Refreshes an entry in the background after a stale response (RFC 5861 §3).
     func refresh(_ entry: CacheEntry) {
         var plain = request
         plain.method = .get
@@ -93,13 +93,13 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        // Only this call stops waiting, because other calls may wait longer for the same exchange.
+        // The time limit ends only this call's wait, because other calls may wait longer.
         let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
         defer { timer.cancel() }
-        // The exchange has its own task, which is cancelled when no call waits any more.
+        // The exchange has its own task, which is cancelled when the last call stops waiting.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
@@ -108,7 +108,7 @@ extension CacheCall {
         let rest = max(side.timeSource.now.duration(to: end), .zero)
         let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
         defer { bodyTimer.cancel() }
-        // Reading the response stores the response. If reading fails, nothing is stored.
+        // The loop stores the response. If reading fails, nothing is stored.
         do { for try await _ in response.body {} } catch {}
     }
 
@@ -135,7 +135,7 @@ extension CacheCall {
                     return flights.land(seat, .success(.answered(answer)))
                 }
             }
-            // The response may depend on fields in which the waiting requests differ.
+            // The response may depend on header fields that differ between the waiting requests.
             flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
             // An inner validator may have turned a response into an error.
@@ -150,8 +150,8 @@ extension CacheCall {
         }
     }
 
-    // Returns a response that may be stored, or a server error: both are for all callers that wait.
-    // Returns nil for any other response, which is for the requesting caller only (RFC 9111 §4).
+    // Returns a response that may be stored, or a server error, for all waiting callers. Any other
+    // response is only for the requesting caller, and the result is nil (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
@@ -185,7 +185,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies replace stored cookies, but only for the caller whose request was sent.
+        // The caller whose request was sent gets the new cookies instead of stored cookies.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)
@@ -198,7 +198,7 @@ extension CacheCall {
 
     // MARK: Errors
 
-    /// Returns the response, or the entry if the entry may replace the response (RFC 5861 §4).
+    /// Returns the response, or the entry if a stale entry may replace an error (RFC 5861 §4).
     func checked(
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
@@ -224,8 +224,8 @@ extension CacheCall {
         return response
     }
 
-    // Returns nil if the entry cannot answer a request for parts or cannot be read. The caller then
-    // gets the origin's response.
+    // Returns nil if the entry cannot be read or does not contain the requested range. The caller
+    // then gets the origin's response.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
@@ -244,8 +244,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // `standard`, in seconds, applies to entries that state no time of their own. A stored server
-    // error never replaces another server error.
+    // `standard`, in seconds, applies to entries without `stale-if-error`. A stored server error
+    // never replaces another server error.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard
@@ -254,7 +254,7 @@ extension CacheCall {
             && !Self.isServerFault(entry.response.head.status)
     }
 
-    /// Whether an entry may replace a server error, for this request or another one.
+    /// Whether an entry may replace a server error for this request or for another request.
     func isStandIn(_ entry: CacheEntry) -> Bool {
         let freshness = entry.response.freshness
         return mayStandIn(entry) || mayStandIn(entry, options.staleIfError.inSeconds)

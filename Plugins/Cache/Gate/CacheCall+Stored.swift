@@ -3,11 +3,14 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// An entry's content cannot be read, and no content was passed on. The entry counts as a miss.
+// The error of an entry whose content cannot be read, before the caller has got any content. The
+// cache counts a miss.
 struct UnreadableEntry: Error {}
 
 extension CacheCall {
-    /// Answers the request with an entry; nil if the entry cannot serve the requested ranges.
+    /// Answers the request with an entry.
+    ///
+    /// The result is nil if the entry cannot serve the ranges.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) async throws -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
@@ -18,10 +21,10 @@ extension CacheCall {
         return response
     }
 
-    /// A response from an entry, after the entry's first bytes were read and checked.
+    /// Returns a response from an entry, after a check of the entry's first bytes.
     ///
-    /// Until content is passed on, the origin can replace a damaged entry.
-    /// - Returns: nil if the entry cannot answer a request for parts.
+    /// Until the caller has got content, a response of the origin can replace a damaged entry.
+    /// - Returns: nil if the entry cannot serve the requested ranges.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func begun(_ entry: CacheEntry, _ status: String) async throws -> Response? {
         guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
@@ -70,7 +73,7 @@ enum StoredPart {
     case notModified
     case notSatisfiable
 
-    /// Finds the part of the entry; nil if only the origin can answer the request.
+    /// Finds the requested part of an entry, or returns nil if only the origin can answer.
     init?(of entry: CacheEntry, for request: Request, at now: Date) {
         let head = entry.response.head
         if Preconditions.isUnchanged(head, for: request, at: now) ?? false {

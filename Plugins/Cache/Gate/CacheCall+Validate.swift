@@ -11,7 +11,7 @@ struct Validation: Sendable {
 extension CacheCall {
     enum Answer {
         case confirmed(Validation)
-        /// The server sent another response; `isStored` says whether its content will be stored.
+        /// The server sent a new response. `isStored` is true if the content will be stored.
         case answered(Response, isStored: Bool)
     }
 
@@ -37,8 +37,8 @@ extension CacheCall {
         if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
             return .confirmed(validation)
         }
-        // The entry that the 304 confirms is not stored or cannot be read any more. So the original
-        // request is sent.
+        // The 304 confirms an entry that is not stored or cannot be read. The cache therefore sends
+        // the original request.
         let second = begin()
         return await replaced(entry, by: try await next(request, context: inner), second, inner)
     }
@@ -51,8 +51,7 @@ extension CacheCall {
         return .answered(recorded, isStored: isStored)
     }
 
-    // Removes an entry if the status says that the resource has changed or is gone. Other errors
-    // say nothing about the resource.
+    // Removes an entry if the status means that the resource has changed or is gone.
     private func forgetIfObsolete(
         _ entry: CacheEntry, by status: HTTPStatus, _ inner: Context
     ) async {
@@ -64,8 +63,7 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // An inner validator turns these statuses into errors. Errors of other gates may not come from
-    // the origin.
+    // An inner validator turns 404 and 410 into errors. Other errors may not come from the origin.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -74,7 +72,7 @@ extension CacheCall {
         await forgetIfObsolete(entry, by: status, inner)
     }
 
-    /// Updates an entry by a 304 (RFC 9111 §4.3.4); nil if the 304 is about another response.
+    // Updates an entry with a 304 (RFC 9111 §4.3.4). Returns nil for another response's 304.
     private func confirm(
         _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
     ) async -> Validation? {
@@ -91,7 +89,7 @@ extension CacheCall {
             cookies: head.headers.values(of: .setCookie))
     }
 
-    /// Updates an entry's fields (RFC 9111 §3.2), also in the store.
+    /// Updates an entry's header fields (RFC 9111 §3.2), also in the store.
     private func freshen(
         _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
     ) async -> CacheEntry {
@@ -107,14 +105,14 @@ extension CacheCall {
         headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // Removes fields that a `Cache-Control` of the old or new head excludes from reuse.
+        // Removes header fields that the old or new `Cache-Control` excludes from reuse.
         headers = Storability.fields(headers, CacheControl(headers))
         let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
         let freshness = Freshness(
             merged, control, requestTime: mark.requestTime, responseTime: now)
         let variant = Variant(headers, to: request.headers)
-        // The content is the same, so the entry keeps its key, unless the response is personal now.
+        // The entry keeps its key, unless the response is now only for this person.
         let key = freshness.isPersonal ? keys.personal : old.key
         let response = StoredResponse(
             key: key, variant: variant ?? old.variant, head: merged, freshness: freshness,
@@ -132,7 +130,7 @@ extension CacheCall {
         return CacheEntry(response: response, content: entry.content)
     }
 
-    // The fields that a 304 does not change: those that describe the content, and cookies.
+    // A 304 does not change cookies and the fields that describe the content.
     private static func isKept(_ name: HTTPHeaders.Name) -> Bool {
         switch name {
         case .contentLength, .contentEncoding, .contentRange, .setCookie, "Content-MD5": true
@@ -142,7 +140,7 @@ extension CacheCall {
 
     // MARK: HEAD, and requests for parts
 
-    /// Forwards a HEAD, and updates the entry with its response (RFC 9111 §4.3.5).
+    /// Forwards a HEAD request, and updates the entry with the response (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
@@ -168,11 +166,11 @@ extension CacheCall {
         }
         guard let length = new.first(.contentLength) else { return true }
         if let old = old.first(.contentLength) { return length == old }
-        // Content that was decoded before storing has another length.
+        // If the stored content was decoded, the lengths differ.
         return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 
-    /// Forwards a request for a part, or with the caller's own condition.
+    /// Forwards a request with a range or with the caller's own condition.
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
@@ -187,7 +185,7 @@ extension CacheCall {
         return try await checked(marked(recorded, reason, isStored: isStored), entry, reason)
     }
 
-    // The caller's condition concerned the entry if both have the same strong entity tag.
+    // The caller's condition is about the entry if both have the same strong entity tag.
     private func learn(
         from head: ResponseHead, _ entry: CacheEntry, _ mark: Recordings.Mark
     ) async {
@@ -199,15 +197,15 @@ extension CacheCall {
     }
 }
 
-/// Calls with the same key wait for the same validation.
+/// Calls with equal keys share one validation.
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
     // Calls with different gates do not share a validation.
     let plan: ObjectIdentifier
-    // No call waits for a refresh without permission to share.
+    // Only calls with equal permission to share wait for each other.
     let allowsSharing: Bool
-    // Calls that may connect only to public addresses do not wait for other calls.
+    // Calls that may connect only to public addresses do not share the validation of other calls.
     let isGuarded: Bool
 
     init(_ response: StoredResponse, _ request: Request, _ next: Next) {
@@ -219,18 +217,18 @@ struct RevalidationKey: Hashable {
     }
 }
 
-/// The result of a validation, for all callers that wait for it.
+/// The result of a validation for all waiting callers.
 ///
-/// A caller uses the result only if the caller could have found the response in the store.
+/// A caller uses the result only if the caller may find the response in the store.
 enum Revalidated: Sendable {
     case confirmed(Validation)
     case answered(Answer)
 
-    /// A new response, or the error into which an inner validator turned the response.
+    /// A new response, or the error that an inner validator made of the response.
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response in its stored form; its key shows which callers may use it.
+        // The response in stored form. The callers that may use the response follow from its key.
         let stored: StoredResponse
         let isStored: Bool
     }

@@ -46,9 +46,9 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
-    // Finds the entry that answers the request, fresh or stale. A store error counts as a miss.
-    // An entry from the future was stored while a clock was ahead. Such an entry must not hide
-    // entries that were stored later.
+    // Finds the fresh or stale entry that answers the request. A store error counts as a miss. If a
+    // clock was ahead, an entry has a time in the future. Such an entry must not hide entries that
+    // were stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -81,7 +81,7 @@ struct CacheCall: Sendable {
         let mark = begin()
         let response = try await next(request)
         state.counts.add(reason)
-        // `consume` lets the call change the response without a copy.
+        // `consume` prevents a copy of the response when the response is changed.
         let (recorded, isStored) = await record(consume response, mark, context, claim)
         if !isStored { claim?.end(.notStored) }
         return marked(recorded, reason, isStored: isStored)
@@ -104,7 +104,7 @@ struct CacheCall: Sendable {
         }
     }
 
-    // RFC 9111 §5.2.1.7.
+    // The response for `only-if-cached` (RFC 9111 §5.2.1.7).
     private func notCached() -> Response {
         state.counts.add(.miss)
         var response = Response(to: request, status: .gatewayTimeout)
@@ -127,7 +127,7 @@ struct CacheCall: Sendable {
     }
 }
 
-/// The condition of one look-up; records whether the look-up met variants that do not match.
+// The condition of one look-up. The object records whether the look-up found other variants.
 final class LookUp: Sendable {
     private let keys: CacheKeys
     private let headers: HTTPHeaders
@@ -159,8 +159,7 @@ extension ResponseHead {
 }
 
 extension CacheCall {
-    /// Sends a request that may change its target, and removes the target's stored responses (RFC
-    /// 9111 §4.4).
+    /// Sends an unsafe request, and removes the stored responses of its target (RFC 9111 §4.4).
     func change() async throws -> Response {
         // Only the response to a POST may be stored.
         let mark = request.method == .post && keys.isStorable ? begin() : nil
@@ -177,8 +176,7 @@ extension CacheCall {
         return marked(recorded, .method, isStored: isStored)
     }
 
-    // Whether the response to a POST says that a GET of the same URL would get the same response
-    // (RFC 9110 §9.3.3).
+    // Whether a GET of the URL would get the same response as the POST (RFC 9110 §9.3.3).
     private func isOwnContent(_ response: Response) -> Bool {
         let control = CacheControl(response.headers)
         guard response.status.isSuccessful, control.maxAge != nil,
@@ -188,8 +186,7 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own and the shared entries. The change may not concern entries of other
-    // callers.
+    // Removes the entries that this caller can find. Other callers' entries may be valid.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {

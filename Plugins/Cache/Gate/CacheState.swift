@@ -30,7 +30,7 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Counts an error of the store, and logs one at most every ten seconds.
+    // Counts an error of the store. Logs at most one error in ten seconds.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()
@@ -55,13 +55,12 @@ final class BackgroundTasks: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs an operation, which must end when its context is cancelled.
+    // Runs an operation in a task. The operation must end when its context is cancelled.
     func run(_ operation: @escaping @Sendable () async -> Void) {
         state.withLock { state in
             state.count += 1
             let number = state.count
-            // The task ends within its time limit or with the client. `shutdown` waits for the
-            // task.
+            // The task ends within its time limit or with the client. `shutdown` waits for it.
             state.tasks[number] = Task.inheriting(immediately: false) { [self] in
                 await operation()
                 self.state.withLock { $0.tasks[number] = nil }

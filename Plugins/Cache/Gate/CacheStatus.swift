@@ -5,20 +5,20 @@ import TurnpikeCore
 enum CacheOutcome: String, CaseIterable {
     case hit
     case staleHit = "stale_hit"
-    /// An entry answered after the origin confirmed the entry.
+    /// The cache used an entry after the origin had confirmed the entry.
     case validated
     case miss
-    /// Entries exist for the URL, but their `Vary` does not match the request's fields.
+    /// The store has entries for the URL, but no entry for the request's `Vary` fields.
     case variantMiss = "variant_miss"
     /// The cache validated a stale entry, and the origin sent another response.
     case stale
-    /// The request does not accept the entry.
+    /// The request does not allow the use of the entry.
     case refused
     /// The call did not use the store.
     case bypass
     case method
 
-    /// The word of RFC 9211 §2.2 for the reason to forward the request.
+    /// The value of `fwd` in `Cache-Status` (RFC 9211 §2.2).
     var forwardReason: String {
         switch self {
         case .miss: "uri-miss"

@@ -6,10 +6,10 @@ import TurnpikeSupport
 /// The running exchanges whose responses may be stored.
 ///
 /// After a change (RFC 9111 §4.4), responses to earlier requests must not be stored. Each exchange
-/// has a number, which it compares with the history of a key. So the cost of an exchange does not
-/// grow with the number of exchanges.
+/// compares its number with the history of a key. The cost of an exchange therefore does not depend
+/// on the number of exchanges.
 final class Recordings: Sendable {
-    /// One exchange; the mark is created before the request is sent.
+    // One exchange. The mark is created before the request is sent.
     final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
@@ -41,7 +41,7 @@ final class Recordings: Sendable {
             owner.state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
         }
 
-        // False if the entries were changed, or if the store has the response to a later request
+        // Returns false if a change was recorded, or if the response to a later request is stored
         // (RFC 9111 §4 requires the most recent response).
         func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
             owner.state.withLock { state in
@@ -51,7 +51,6 @@ final class Recordings: Sendable {
     }
 
     private struct State {
-        // The number of the latest exchange; the first exchange has number 1.
         var latest = 0
         var histories: [CacheKey: KeyHistory] = [:]
     }
@@ -69,14 +68,14 @@ final class Recordings: Sendable {
         return Mark(date, self, keys, number)
     }
 
-    /// Stops running exchanges from storing under a key, except the exchange that makes the change.
+    /// Prevents running exchanges from storing under a key, except the exchange with the change.
     func spoil(_ key: CacheKey, except own: Mark? = nil) {
         state.withLock { state in
             state.histories[key]?.change(before: state.latest, by: own?.number ?? 0)
         }
     }
 
-    /// Stops running exchanges from storing under the keys that fulfil a condition.
+    /// Prevents running exchanges from storing under the keys that fulfil a condition.
     func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {
@@ -88,11 +87,11 @@ final class Recordings: Sendable {
     var keyCount: Int { state.withLock { $0.histories.count } }
 }
 
-/// The changes under one key while exchanges run that may store under this key.
+// The changes of one key's entries during exchanges that may store an entry.
 struct KeyHistory {
     fileprivate(set) var exchanges = 0
-    // A change concerns all exchanges up to a number, except the exchange that made it. Two numbers
-    // suffice: the last change, and the last change by a different exchange.
+    // A change affects all exchanges up to a number, except the exchange that made the change. Only
+    // the last change and the last change by a different exchange are needed.
     private var change = 0
     private var maker = 0
     private var changeByOthers = 0
@@ -103,8 +102,7 @@ struct KeyHistory {
 
     fileprivate init() {}
 
-    /// Notes a change that concerns the exchanges up to a number, except the exchange that made the
-    /// change.
+    /// Records a change that affects the exchanges up to `latest`, except `maker`.
     mutating func change(before latest: Int, by maker: Int) {
         if maker != self.maker { changeByOthers = change }
         change = latest
@@ -115,14 +113,14 @@ struct KeyHistory {
         number <= (number == maker ? changeByOthers : change)
     }
 
-    /// Records that an exchange stores a variant; false if storing is not allowed.
+    // Records that an exchange stores a variant. Returns false if storing is not allowed.
     mutating func store(_ variant: Variant, by number: Int, latest: Int) -> Bool {
         if isSpoiled(number) { return false }
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // If one exchange never ends, `stored` grows without limit. So `stored` is emptied, and
-            // all exchanges that have begun until now store nothing any more.
+            // If one exchange never ends, `stored` would grow without limit. After this reset, the
+            // exchanges that have already begun store nothing.
             stored = [:]
             change(before: latest, by: number)
         }

@@ -13,7 +13,7 @@ extension Cache {
         try await state.store.list().sorted { $0.response.key.url < $1.response.key.url }
     }
 
-    /// Lists the entries of a URL: all variants, of all users.
+    /// Lists the entries of a URL, including all variants of all users.
     public func lookUp(_ url: URL) async throws -> [CacheListing] {
         guard let key = CacheKey(url) else { return [] }
         return try await state.store.list().filter {
@@ -21,7 +21,7 @@ extension Cache {
         }
     }
 
-    /// Removes the entries of a URL: all variants, of all users.
+    /// Removes the entries of a URL, including all variants of all users.
     /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(_ url: URL) async throws -> Int {
@@ -33,8 +33,8 @@ extension Cache {
 
     /// Removes the entries that fulfil a condition.
     ///
-    /// Responses that callers are still reading are not stored, because the condition may hold for
-    /// these responses.
+    /// Responses that callers are still reading are not stored, because they may fulfil the
+    /// condition.
     /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(
@@ -51,27 +51,27 @@ extension Cache {
     var waiting: Int { state.revalidations.seatCount }
 }
 
-/// The counts of a cache since it was created.
+/// The counts of a cache since its creation.
 public struct CacheStatistics: Sendable, Hashable {
-    /// Calls that a fresh entry answered.
+    /// The number of calls that a fresh entry answered.
     public internal(set) var hits = 0
-    /// Calls that a stale entry answered, because the request, the response or an error allowed it.
+    /// The number of calls that a stale entry answered.
     public internal(set) var staleHits = 0
-    /// Calls that an entry answered after the origin confirmed it with a 304.
+    /// The number of calls that an entry answered after a 304 of the origin.
     public internal(set) var validated = 0
-    /// Calls for which no entry matched.
+    /// The number of calls without a matching entry.
     public internal(set) var misses = 0
-    /// Calls that got a new response although an entry matched.
+    /// The number of calls that got a new response although an entry matched.
     ///
     /// The entry was stale and had changed, or the request did not accept the entry.
     public internal(set) var renewed = 0
-    /// Calls that did not use the store.
+    /// The number of calls that did not use the store.
     public internal(set) var bypassed = 0
-    /// Responses that the cache stored.
+    /// The number of responses that the cache stored.
     public internal(set) var stored = 0
-    /// Operations of the store that threw an error.
+    /// The number of store operations that threw an error.
     public internal(set) var failures = 0
-    /// How much the store contains.
+    /// The size of the store.
     public internal(set) var usage = CacheUsage()
 }
 

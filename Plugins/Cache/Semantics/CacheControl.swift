@@ -5,11 +5,11 @@ import TurnpikeSupport
 
 /// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that this cache obeys.
 ///
-/// If a directive occurs twice, the stricter one counts. A lifetime that is not a number counts as
-/// zero, because a malformed lifetime makes the response stale (§4.2.1).
+/// If a directive occurs twice, the stricter value is used. A malformed lifetime counts as zero,
+/// because it makes the response stale (RFC 9111 §4.2.1).
 struct CacheControl {
     var isPublic = false
-    // The response is for one user only. `private="…"` counts as `private` (§5.2.2.7).
+    // The response is for one user only. `private="…"` counts as `private` (RFC 9111 §5.2.2.7).
     var isPrivate = false
     var noStore = false
     var noCache = false
@@ -20,17 +20,17 @@ struct CacheControl {
     var onlyIfCached = false
     /// Whether `max-age`, `public` or `private` explicitly allows storing.
     var isExplicit = false
-    /// Seconds.
+    /// The value in seconds.
     var maxAge: Int64?
-    /// `s-maxage` in seconds: how long several users may share the response.
+    /// `s-maxage`, the time in seconds in which several users may share the response.
     var sharedMaxAge: Int64?
     var minFresh: Int64?
-    /// Seconds; ``Int64/max`` if the request accepts any staleness.
+    // The value in seconds. ``Int64/max`` accepts any staleness.
     var maxStale: Int64?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
 
-    /// Reads the `Cache-Control` lines; if there are none, `Pragma: no-cache` (§5.4).
+    // Reads `Cache-Control`, or `Pragma: no-cache` without `Cache-Control` (RFC 9111 §5.4).
     init(_ headers: HTTPHeaders) {
         guard headers.contains(.cacheControl) else {
             noCache = headers.values(of: .pragma).contains {
@@ -43,7 +43,7 @@ struct CacheControl {
 
     private mutating func read(_ line: String) {
         let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
-        // An unclosed quotation may hide directives, so the response is not stored.
+        // If a quotation has no end, it may hide directives. The response is not stored.
         if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
         for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
     }
@@ -95,10 +95,11 @@ struct CacheControl {
 }
 
 enum DeltaSeconds {
-    /// The largest number that a recipient must support (RFC 9111 §1.2.2); counts as forever.
+    // The largest number of seconds that a recipient must support (RFC 9111 §1.2.2). The number
+    // counts as infinite.
     static let longest: Int64 = 1 << 31
 
-    /// The number; ``longest`` if the number is too large, nil if the text is not a number.
+    /// Returns a number of at most ``longest``, or nil if the text is not a number.
     static func parse(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

@@ -3,9 +3,9 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides who the caller is, and which callers may get a response; no other type decides this.
+/// Identifies the caller, and decides alone which callers may get a response.
 ///
-/// Each caller has a private cache in front of a shared one, like a browser behind a proxy:
+/// Each caller has a private cache in front of a shared cache, like a browser behind a proxy:
 ///
 /// | response | is found by |
 /// |---|---|
@@ -13,10 +13,10 @@ import TurnpikeSupport
 /// | any other, to a request with a credential, unless `public`, `s-maxage` or `must-revalidate` lets it be shared (RFC 9111 §3.5) | requests with the same credential |
 /// | all else | everybody |
 ///
-/// A credential is a field that ``CallerIdentity`` counts as one, or user information in the URL.
-/// Credential and cookies together identify a person. Cookies count only for responses to one
-/// person; otherwise each visitor of a site would have a separate cache. A tenant replaces
-/// credential and cookies.
+/// A credential is a header field that ``CallerIdentity`` regards as a credential, or user
+/// information in the URL. Credential and cookies together identify a person. Cookies are used only
+/// for responses to one person, because each visitor of a site may have different cookies. A tenant
+/// replaces credential and cookies.
 ///
 /// The table applies within one partition (``CachePartition``).
 struct CacheIdentity: Sendable {
@@ -30,7 +30,7 @@ struct CacheIdentity: Sendable {
     /// The partition of the person; nil if the request has neither credential nor cookie.
     let person: String?
 
-    // Reads the identity from a request. A tenant replaces that identity.
+    // Reads the identity from a request. A tenant replaces the identity in the request.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
     ) {
@@ -59,16 +59,15 @@ struct CacheIdentity: Sendable {
     func audience(of control: CacheControl, isPersonal: Bool) -> Audience {
         if isPersonal { return .person }
         if credential == nil { return .everybody }
-        // §3.5. If `s-maxage` is below the lifetime, the response is personal.
+        // The rule is in RFC 9111 §3.5. If `s-maxage` is below the lifetime, `isPersonal` is true.
         let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
         return isShared ? .everybody : .credential
     }
 
     /// Whether a response is only for the person who sent the request.
     ///
-    /// A refusal is for this person only. A `Set-Cookie` in the stored form of the head is part of
-    /// the response. If `s-maxage` is below the lifetime, other callers must not use the response
-    /// as long.
+    /// A 401, 403 or 407 is only for this person. A `Set-Cookie` in the stored head is part of the
+    /// response. An `s-maxage` below the lifetime limits only other callers.
     static func isPersonal(
         _ head: ResponseHead, _ control: CacheControl, lifetime: Double
     ) -> Bool {
@@ -82,12 +81,12 @@ struct CacheIdentity: Sendable {
 }
 
 enum CachePartition {
-    /// Each client has its own part if a gate or the transport may prove its identity. Other
-    /// clients share one part.
+    /// If a gate or the transport may prove a client's identity, the client has its own partition.
+    /// All other clients share one partition.
     case unnamed
-    /// Caches with the same name share this part.
+    /// Caches with the same name share this partition.
     case named(String)
-    /// The name is empty, so it is unknown whose responses the store contains.
+    /// The name is empty. The users of the stored responses are unknown.
     case missing
 
     init(_ name: String?) {
@@ -101,7 +100,7 @@ enum CachePartition {
     func name(for call: CallID, _ next: Next) -> String? {
         switch self {
         case .unnamed:
-            // A new stack may prove another identity.
+            // After a change of the stack, the client may prove another identity.
             next.provesClient
                 ? "client " + String(call.client, radix: 16) + "-\(next.generation)" : "anyone"
         case .named(let name): name

@@ -3,12 +3,12 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The key of a stored response: method, normalised URL, and owner.
+/// The key of a stored response, made of method, normalised URL and owner.
 ///
 /// If the response has a `Vary`, a key may have several variants. Scheme and host are in lower
-/// case. The key has no fragment, user information or default port, because these would make
-/// separate entries. Path and query stay unchanged, because a server may distinguish texts that
-/// look equal.
+/// case. The key contains no fragment, user information or default port, because these do not
+/// select another response. Path and query stay unchanged, because a server may distinguish
+/// equivalent spellings.
 public struct CacheKey: Sendable {
     private final class Storage: Sendable {
         let method: HTTPMethod
@@ -28,15 +28,15 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // A key is one reference, because a call copies and looks up the key about six times. The hash
-    // of the parts is computed once.
+    // A key is one reference, because each call copies its key and looks it up about six times. The
+    // hash of the parts is computed once.
     private let storage: Storage
 
     /// The method; the gate `cache` stores entries only for `GET`.
     public var method: HTTPMethod { storage.method }
     /// The normalised URL.
     public var url: String { storage.url }
-    /// The owner of responses: one caller, or all callers of a cache's partition.
+    /// The owner of the response, which is one caller or all callers of a cache's partition.
     public var partition: String? { storage.partition }
 
     static let maxURLBytes = 8192
@@ -46,7 +46,7 @@ public struct CacheKey: Sendable {
         storage = Storage(method, url, partition)
     }
 
-    /// Creates the key of a URL; nil if the URL is not http or https, or is longer than 8 KiB.
+    /// Creates the key of an http or https URL of at most 8 KiB; nil for other URLs.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
         guard let text = Self.text(of: TargetURI(url)), text.utf8.count <= Self.maxURLBytes else {
             return nil
@@ -79,7 +79,7 @@ extension CacheKey: Hashable {
 }
 
 extension CacheKey: CustomStringConvertible {
-    /// Method and URL, without secrets.
+    /// The method and the URL without secrets.
     public var description: String { "\(method) \(Redaction.standard.url(url))" }
 }
 
@@ -90,12 +90,12 @@ enum Digest {
     }
 }
 
-/// The keys under which a request finds responses: the shared key, and those of its identity.
+/// The keys under which a request finds responses.
 struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
     private let credential: CacheKey?
-    // nil unless cookies identify the person.
+    // The value is nil unless cookies identify the person.
     private let person: CacheKey?
 
     init?(_ uri: TargetURI, _ identity: CacheIdentity) {
@@ -138,10 +138,10 @@ struct CacheKeys: Sendable {
         }
     }
 
-    // The key of responses for this person only. All callers without identity count as one person.
+    // The key of responses for this person only. Callers without identity count as one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
-    /// The key of responses to this identity, except those for one person.
+    /// The key of responses for all callers with this credential.
     var common: CacheKey { credential ?? everybody }
 
     /// Whether a key belongs to this person only, and not to all callers with this credential.
@@ -153,7 +153,7 @@ struct CacheKeys: Sendable {
 
     /// Whether a response under one of the keys may be used for this identity.
     ///
-    /// A personal response has the shared key if its request did not identify a caller.
+    /// If a request does not identify the caller, even a personal response has the shared key.
     func allows(_ key: CacheKey, isPersonal: Bool) -> Bool {
         contains(key) && (!isPersonal || key == personal)
     }

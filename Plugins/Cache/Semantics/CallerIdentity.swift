@@ -2,13 +2,12 @@
 
 import TurnpikeCore
 
-/// Decides which fields of a request identify the caller, for gates that let several requests share
-/// one response.
+/// Finds the fields of a request that identify the caller, for gates that share responses.
 ///
-/// Each API chooses its own field name for its key. So every name that looks like the name of a
-/// secret counts, and users of gates can add names.
+/// Each API chooses the field name of its key. Every name that looks like the name of a secret
+/// therefore identifies the caller, and users of gates can add names.
 enum CallerIdentity {
-    /// How a field identifies the caller.
+    /// The kinds of fields that identify the caller.
     enum Part {
         /// A credential, such as a password, a token or a key.
         case credential
@@ -16,11 +15,10 @@ enum CallerIdentity {
         case cookie
     }
 
-    /// Returns how a field with this name identifies the caller, or nil if the field does not
-    /// identify the caller.
+    /// Returns the kind of the field, or nil if the field does not identify the caller.
     static func part(_ name: HTTPHeaders.Name) -> Part? {
         switch name {
-        // These common names need no search for words.
+        // These common fields do not identify the caller.
         case .accept, .acceptEncoding, .acceptLanguage, .userAgent, .cacheControl, .contentType,
             .host, .ifNoneMatch, .ifModifiedSince, .range, .referer, .origin, .traceparent,
             .tracestate, .idempotencyKey, "X-Request-ID":
@@ -33,8 +31,7 @@ enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // Anti-forgery tokens change with each page, and give no access without the cookie of the
-        // session.
+        // Anti-forgery tokens change with each page, and are useless without the session's cookie.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }
@@ -49,6 +46,6 @@ enum CallerIdentity {
         "request-verification", "authenticity-token",
     ]
 
-    // Words that mark credentials, as in `X-Auth`, `X-Jwt-Assertion` and `X-Session`.
+    // Words in the names of credentials, such as `X-Auth`, `X-Jwt-Assertion` and `X-Session`.
     private static let proofs = ["auth", "jwt", "assertion", "session", "sid"]
 }

@@ -3,12 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// How long a stored response is fresh, in seconds (RFC 9111 §4.2).
+/// The freshness of a stored response, in seconds (RFC 9111 §4.2).
 struct Freshness: Sendable {
-    /// How long the response is fresh, counted from its creation by the origin.
+    /// The freshness lifetime, which starts when the origin creates the response.
     let lifetime: Double
     let isHeuristic: Bool
-    /// The age at which the response arrived.
+    /// The age of the response at its arrival.
     let initialAge: Double
     let responseTime: Date
     let staleWhileRevalidate: Double
@@ -20,8 +20,8 @@ struct Freshness: Sendable {
     /// Whether the response is only for the person who sent the request (``CacheIdentity``).
     let isPersonal: Bool
 
-    /// If a response has no lifetime, its lifetime is this part of the time since its last change
-    /// (§4.2.2), up to a limit.
+    /// The heuristic lifetime of a response without a lifetime, as a part of the time since the
+    /// last change (RFC 9111 §4.2.2).
     static let heuristicPart = 0.1
     static let heuristicLimit: Double = 7 * 86_400
 
@@ -35,7 +35,7 @@ struct Freshness: Sendable {
             return lines.count == 1 ? HTTPDate.parse(lines[0], now: responseTime) : nil
         }
         let date = dateValue(.date)
-        // §4.2.3; dates count whole seconds.
+        // The formula is in RFC 9111 §4.2.3. HTTP dates have whole seconds.
         let seconds = responseTime.timeIntervalSince1970.rounded(.down)
         let apparentAge = date.map { max(0, seconds - $0.timeIntervalSince1970) } ?? 0
         let delay = max(0, responseTime.timeIntervalSince(requestTime))
@@ -68,21 +68,21 @@ struct Freshness: Sendable {
             || Self.validator(.lastModified, in: headers) != nil
     }
 
-    /// A validator; nil if it has bytes that must not be sent in a request.
+    /// Returns a validator, or nil if the value contains bytes that a request must not contain.
     static func validator(_ name: HTTPHeaders.Name, in headers: HTTPHeaders) -> String? {
         headers.first(name).flatMap { Grammar.firstIllegalValueByte($0) == nil ? $0 : nil }
     }
 
-    /// The age of the response (§4.2.3).
+    /// Returns the age of the response (RFC 9111 §4.2.3).
     ///
-    /// A response from the future has an unknown age, which counts as infinite: a clock was wrong.
-    /// The clocks of replicas that share a store may differ by ``clockTolerance``.
+    /// If the response time is in the future, a clock was wrong and the age is infinite. The clocks
+    /// of replicas with one store may differ by ``clockTolerance``.
     func age(at date: Date) -> Double {
         let resident = date.timeIntervalSince(responseTime)
         return resident >= -Self.clockTolerance ? initialAge + max(resident, 0) : .infinity
     }
 
-    /// How long the response is still fresh; negative if it is stale.
+    /// The rest of the lifetime; negative for a stale response.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
     static let clockTolerance = 2.0
@@ -93,7 +93,7 @@ struct Freshness: Sendable {
             && (lifetime > initialAge || staleWhileRevalidate > 0 || (staleIfError ?? 0) > 0)
     }
 
-    // The first member of the first line if it is a number (§5.1), otherwise 0.
+    // The first member of the first line (RFC 9111 §5.1), or 0 if this member is not a number.
     private static func ageValue(_ line: String?) -> Double {
         guard let line, let member = line.split(separator: ",").first else {
             return 0
@@ -102,15 +102,15 @@ struct Freshness: Sendable {
     }
 }
 
-/// Whether a stored response answers a request without asking its origin (RFC 9111 §4).
+/// Whether a stored response answers a request without a request to the origin (RFC 9111 §4).
 enum Usability: Equatable {
     case fresh
-    /// The response is stale, and the request accepts that (`max-stale`).
+    /// The response is stale, and the request accepts stale responses (`max-stale`).
     case staleAccepted
-    /// The response is stale, and is used while a background call validates it (RFC 5861 §3).
+    /// The stale response is used while a background call validates the response (RFC 5861 §3).
     case staleWhileRevalidate
     case stale
-    /// The request demands that the origin is asked.
+    /// The request requires a request to the origin.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {
@@ -137,8 +137,8 @@ enum Usability: Equatable {
         }
     }
 
-    // Checks the request's own limits (§5.2.1). A reload of a fresh immutable response does not ask
-    // the origin (RFC 8246 §2).
+    // Checks the request's directives (RFC 9111 §5.2.1). A reload of a fresh immutable response
+    // sends no request to the origin (RFC 8246 §2).
     private static func accepts(
         _ age: Double, _ left: Double, _ freshness: Freshness, _ request: CacheControl
     ) -> Bool {

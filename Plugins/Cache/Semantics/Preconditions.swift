@@ -3,10 +3,9 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A caller's conditions, evaluated against a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
+/// Evaluates a caller's conditions with a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
 enum Preconditions {
-    /// Whether the caller already has the stored response; nil if the request has no such
-    /// condition.
+    /// Whether the caller already has the stored response, or nil if the request has no condition.
     static func isUnchanged(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool? {
@@ -27,8 +26,8 @@ enum Preconditions {
         return changed <= since
     }
 
-    /// Whether a range may be sent: the request has no `If-Range`, or its `If-Range` identifies
-    /// this response by a strong validator (RFC 9110 §13.1.5).
+    // Whether a range may be sent. If the request has an `If-Range`, its value must be the strong
+    // validator of this response (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool {
@@ -36,7 +35,7 @@ enum Preconditions {
         if condition.utf8.contains(UInt8(ascii: "\"")) {
             return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
         }
-        // A date is a strong validator if the last change was at least a second earlier (§8.8.2.2).
+        // A date is strong if the last change was at least a second earlier (RFC 9110 §8.8.2.2).
         guard let line = head.headers.first(.lastModified),
             Grammar.areSame(line, condition),
             let changed = HTTPDate.parse(line, now: now),
@@ -57,7 +56,7 @@ enum Preconditions {
     }
 }
 
-/// A `Range` in bytes (RFC 9110 §14.1.2) over content of a known length.
+/// A `Range` in bytes (RFC 9110 §14.1.2) for content of a known length.
 enum ByteRange {
     enum Result: Equatable {
         case one(Range<Int64>)

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides whether a response is stored, and in which form (RFC 9111 §3).
+/// Decides whether a response is stored, and which fields are stored (RFC 9111 §3).
 enum Storability {
     /// Whether a response with this status may be reused without a lifetime (RFC 9110 §15.1).
     static func isHeuristic(_ status: HTTPStatus) -> Bool {
@@ -13,8 +13,8 @@ enum Storability {
         }
     }
 
-    /// Whether the cache implements the caching rules of the status, as `must-understand` requires
-    /// (§5.2.2.3).
+    // Whether the cache implements the caching rules of the status. `must-understand` requires the
+    // rules (RFC 9111 §5.2.2.3).
     private static func isUnderstood(_ status: HTTPStatus) -> Bool {
         !status.reasonPhrase.isEmpty && status != .partialContent && status != .notModified
     }
@@ -26,7 +26,7 @@ enum Storability {
         else { return false }
         // These statuses answer the range or the precondition of one request.
         if status == 416 || status == 412 { return false }
-        // A 500 is a fault; its freshness fields were meant for the successful response.
+        // The freshness fields of a 500 were meant for the successful response.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }
@@ -60,8 +60,8 @@ enum Storability {
         .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection",
     ]
 
-    // A cookie with a path or a domain concerns more than this response, and is for the cookie jar
-    // only. Any other cookie is part of the response, and §3.1 requires to store it.
+    // A cookie with a path or a domain applies to other URLs too, and is only for the cookie jar.
+    // Any other cookie is part of the response, and must be stored (RFC 9111 §3.1).
     private static func isOwnCookie(_ line: String) -> Bool {
         !line.split(separator: ";").dropFirst().contains { attribute in
             let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()

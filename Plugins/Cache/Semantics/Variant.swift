@@ -3,14 +3,15 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The request fields that a stored response's `Vary` names, with their normalised values.
+/// The request fields in the `Vary` of a stored response, with normalised values.
 public struct Variant: Hashable, Sendable {
     /// A field that the response depends on.
     public struct Field: Hashable, Sendable {
         /// The name in lower case.
         public let name: String
-        /// The normalised value, or a digest if the value is secret or long; nil if the request had
-        /// no such field.
+        /// The normalised value, or nil if the request had no such field.
+        ///
+        /// A digest replaces a secret or long value.
         public let value: String?
 
         /// Creates a field.
@@ -35,9 +36,9 @@ public struct Variant: Hashable, Sendable {
 
     /// Creates the variant of a response.
     ///
-    /// If a transport left content coded, the variant includes `Accept-Encoding`, whatever `Vary`
-    /// names: only callers who accept that coding can read the content. The result is nil if no
-    /// request could match (`*`), or if `Vary` is malformed or too long.
+    /// If the content is still coded, the variant always includes `Accept-Encoding`, because only
+    /// callers who accept the coding can read the content. The result is nil if no request can
+    /// match (`*`), or if `Vary` is malformed or too long.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
         var names: Set<String> = []
         for field in response where field.name == .vary {
@@ -56,8 +57,8 @@ public struct Variant: Hashable, Sendable {
 
     /// Whether a request selects the response (RFC 9111 §4.1).
     ///
-    /// A response in the preferred language of the request matches, even if the two requests accept
-    /// different other languages.
+    /// A response in the preferred language of the request matches, even if the original request
+    /// accepted other languages.
     func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
         fields.allSatisfy { field in
             let value = Self.value(of: field.name, in: request)
@@ -69,7 +70,7 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    // The language with the highest weight; nil if several languages have the highest weight.
+    // Returns the language with the highest weight, or nil if several languages have this weight.
     private static func favourite(_ text: String) -> String? {
         var best: (language: String, weight: Double)?
         var isTied = false
@@ -94,7 +95,7 @@ public struct Variant: Hashable, Sendable {
         }.filter { !$0.isEmpty }
         switch name {
         case .accept, .acceptCharset, .acceptEncoding, .acceptLanguage:
-            // Only weights express a preference, not order or case (RFC 9110 §12.4.2).
+            // Only weights express a preference (RFC 9110 §12.4.2). Order and case do not matter.
             members = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted()
         default: break
         }

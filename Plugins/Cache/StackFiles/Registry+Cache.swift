@@ -9,8 +9,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the gates `cache` and `coalesce` to the names of stack files.
-    /// - Parameter shared: Makes a cache store over the store of the file's `shared`, for gates
-    ///   that use `shared`; returns nil if that is impossible.
+    /// - Parameter shared: Creates a cache store on the store of the file's `shared`, for gates
+    ///   that use `shared`. The result is nil if the store is unsuitable.
     public mutating func registerCache(
         shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
             _, _ in nil
@@ -80,7 +80,7 @@ extension Cache {
         let disk: Int
         let frontLifetime: Duration?
         let shared: SharedStoreSettings
-        // A reload that changes the shared state does not keep the cache's entries.
+        // A reload with another shared state does not keep the cache's entries.
         let state: Identity?
     }
 
@@ -97,7 +97,6 @@ extension Cache {
     ) throws {
         let state = settings.sharedState()
         var shared = SharedStoreSettings()
-        // Another group is another service, whose responses are for other callers.
         let group = state.flatMap { $0.group == "default" ? nil : "turnpike:cache:\($0.group)" }
         shared.prefix = settings.string("prefix") ?? group
         shared.maxEntryBytes = settings.optionalInt("maxEntryBytes", in: 1...(1 << 30))
@@ -161,11 +160,11 @@ extension Cache {
 
 /// The settings of a stack file for a cache store that replicas share.
 public struct SharedStoreSettings: Sendable, Hashable {
-    /// The prefix of the store's keys; nil for the store's own default.
+    /// The prefix of the store's keys, or nil for the default of the store.
     public var prefix: String?
-    /// The maximum number of bytes of an entry; nil for the store's own default.
+    /// The maximum number of bytes of an entry, or nil for the default of the store.
     public var maxEntryBytes: Int?
-    /// How long a miss waits for the request of another replica; nil for no wait.
+    /// The longest wait of a call for the response to another replica, or nil for no wait.
     public var fleetLock: Duration?
 
     init() {}

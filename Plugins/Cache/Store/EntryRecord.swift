@@ -27,10 +27,10 @@ public struct EntryRecord: Sendable {
 
     /// The response.
     public var response: StoredResponse { storage.response }
-    /// The bytes after the content: the head and the closing.
+    /// The bytes of the head and the closing, which follow the content.
     ///
-    /// The bytes differ between entries with one key and variant that were stored at different
-    /// times.
+    /// Two entries with the same key and variant have different bytes if they were stored at
+    /// different times.
     public var tail: Data { storage.tail }
     private var closing: Closing { storage.closing }
 
@@ -39,7 +39,7 @@ public struct EntryRecord: Sendable {
     /// The closing contains little-endian numbers: the version, the length of the head, the length
     /// of the content, the checksum of the content, and the checksum of the head and the lengths.
     public static let closingBytes = 32
-    // "TrC" and a version, which changes with the format and with the rules of access.
+    // "TrC" and a version. The version changes with the format and with the access rules.
     private static let version: UInt32 = 0x0143_7254
 
     private init(response: StoredResponse, tail: Data, _ closing: Closing) {
@@ -62,12 +62,12 @@ public struct EntryRecord: Sendable {
         self.init(response: response, tail: Data(writer.bytes), closing)
     }
 
-    /// The record of the same content with another head.
+    /// Returns the record of the same content with another head.
     public func replacing(_ response: StoredResponse) -> EntryRecord {
         EntryRecord(response, closing)
     }
 
-    /// Reads the bytes after the content; nil if these bytes are incomplete.
+    /// Reads the bytes after the content, or returns nil if the bytes are incomplete.
     public init?(tail: Data) {
         guard let closing = Closing(tail),
             tail.count - Self.closingBytes == Int(closing.headLength),
@@ -80,11 +80,10 @@ public struct EntryRecord: Sendable {
     /// The length of the content.
     public var contentLength: Int64 { Int64(clamping: closing.contentLength) }
 
-    /// Reads the record at the end of bytes, and checks its head but not its content.
+    /// Reads the record at the end of bytes, and checks the head but not the content.
     /// - Parameters:
     ///   - bytes: The content and the bytes after it.
-    ///   - known: An earlier record. If the closings are equal, including checksums, the method
-    ///     returns this record without reading again.
+    ///   - known: An earlier record. If both closings are equal, the result is this record.
     /// - Returns: The record; nil if the bytes are not complete.
     public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
         guard let closing = Closing(bytes), let tailBytes = closing.tailBytes(in: bytes.count)
@@ -152,7 +151,7 @@ public struct EntryRecord: Sendable {
                 [XXHash64.hash(bytes), UInt64(headLength), contentLength, content])
         }
 
-        // The number of bytes after the content; nil if the lengths do not match.
+        // Returns the number of bytes after the content, or nil if the lengths do not match.
         func tailBytes(in count: Int) -> Int? {
             let tail = Int(headLength) + EntryRecord.closingBytes
             guard count >= tail, contentLength == UInt64(count - tail) else { return nil }

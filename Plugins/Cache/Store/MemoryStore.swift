@@ -4,12 +4,12 @@ import Synchronization
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// Keeps responses in memory, within a number of bytes.
+/// Keeps responses in memory, up to a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the space. The first hit moves the entry to the
-/// protected segment. If that segment is full, its least recently used entries go back on
-/// probation. So entries that are used once replace only each other (segmented LRU: Karedla, Love
-/// and Wherry, 1994).
+/// A new entry is in the probation segment, a fifth of the space. The first hit moves the entry to
+/// the protected segment. If the protected segment is full, the least recently used entries move
+/// back to probation. Entries without a hit therefore replace only each other. The algorithm is
+/// segmented LRU (Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     fileprivate let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int
@@ -17,7 +17,7 @@ public final class MemoryStore: CacheStore {
     /// Creates a store.
     /// - Parameters:
     ///   - maxBytes: The maximum number of bytes, including heads.
-    ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
+    ///   - maxEntryBytes: The maximum number of content bytes of one entry, by default an eighth of
     ///     `maxBytes`.
     public init(maxBytes: Int = 16 << 20, maxEntryBytes: Int? = nil) {
         let maxBytes = max(maxBytes, 0)
@@ -35,7 +35,7 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.entry(for: key, where: isMatch) }
     }
 
-    /// Begins to store a response; nil if its content is too large for an entry.
+    /// Begins to store a response, or returns nil if the content is too large for an entry.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -48,8 +48,8 @@ public final class MemoryStore: CacheStore {
         table.withLock { table in
             guard table.contains(entry.response) else { return }
             let content = (entry.content as? CachedData)?.data
-            // An entry with the same key and variant keeps its rank, because an entry that is often
-            // validated is often used.
+            // If key and variant stay the same, the entry keeps its rank, because a frequently
+            // validated entry is frequently used.
             let isInPlace =
                 response.key == entry.response.key && response.variant == entry.response.variant
             if content == nil || !isInPlace { table.remove(entry.response) }
@@ -70,10 +70,10 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.removeAll(where: condition) }
     }
 
-    /// All entries.
+    /// Lists all entries.
     public func list() async throws -> [CacheListing] { table.withLock { $0.list } }
 
-    /// How much the store contains.
+    /// The size of the store.
     public var usage: CacheUsage { table.withLock { $0.usage } }
 
     /// Does nothing, because memory does not outlive the process.
@@ -98,7 +98,6 @@ private final class MemoryWriter: CacheWriter {
             if count + chunk.count > maxBytes {
                 content = nil
             } else if count == 0 {
-                // Most small content is one chunk.
                 content = chunk
             } else {
                 content?.append(chunk)
@@ -111,7 +110,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The old entry of this key and variant is out of date.
+        // The content is too large, and the old entry of this variant is out of date.
         guard let data else { return store.table.withLock { $0.remove(response) } }
         store.table.withLock { $0.insert(response, data.exact) }
     }
@@ -130,7 +129,7 @@ public struct CachedData: CachedContent {
     /// The number of bytes.
     public var length: Int64 { Int64(data.count) }
 
-    /// Returns a body with these bytes.
+    /// Returns a body with the bytes in a range.
     public func body(_ range: Range<Int64>) -> ResponseBody {
         if range.count64 == length { return ResponseBody(data) }
         let start = data.startIndex + Int(range.lowerBound)
@@ -139,6 +138,6 @@ public struct CachedData: CachedContent {
 }
 
 extension Data {
-    /// A copy of exactly these bytes, without a transport's buffer and without spare capacity.
+    /// A copy without a transport's buffer and without spare capacity.
     var exact: Data { unsafe withUnsafeBytes { unsafe Data($0) } }
 }

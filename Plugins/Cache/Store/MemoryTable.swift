@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The entries of a ``MemoryStore``, and the order in which they are removed.
+/// The entries of a ``MemoryStore`` and the order of their removal.
 struct MemoryTable {
     private struct Entry {
         let response: StoredResponse
@@ -15,7 +15,6 @@ struct MemoryTable {
     private struct Rank {
         let bytes: Int
         var isProtected: Bool
-        // The neighbours in the segment; -1 at the ends.
         var newer = -1
         var older = -1
     }
@@ -44,7 +43,7 @@ struct MemoryTable {
         }
     }
 
-    // nil at a free index.
+    // A free index contains nil.
     private var entries: [Entry?] = []
     private var ranks: [Rank] = []
     private var free: [Int] = []
@@ -55,7 +54,7 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The maximum number of variants of one key; above this number, the oldest variant is removed.
+    // The maximum number of variants of one key. The oldest surplus variant is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -88,7 +87,7 @@ struct MemoryTable {
         return CacheEntry(response: best.response, content: CachedData(content))
     }
 
-    /// Whether the table still has the entry, unchanged.
+    /// Whether the table still contains the unchanged entry.
     func contains(_ response: StoredResponse) -> Bool {
         guard let place = place(of: response) else { return false }
         return entries[place]?.response.responseTime == response.responseTime
@@ -164,7 +163,7 @@ struct MemoryTable {
         link(place)
     }
 
-    // The segments share the space. Each segment may use the space that the other does not use.
+    // Each segment may use the space that the other segment does not use.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest

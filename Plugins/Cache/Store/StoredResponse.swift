@@ -26,7 +26,7 @@ public struct StoredResponse: Sendable {
         }
     }
 
-    // A response is one reference, because responses are copied often.
+    // All parts are in one object, because responses are copied often.
     private let storage: Storage
 
     /// The key under which look-ups find the response.
@@ -65,14 +65,15 @@ public struct StoredResponse: Sendable {
     /// The age is more than 30,000 years if the response arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
-    /// How long the response is still fresh; zero or less if it is stale.
+    /// The rest of the lifetime; zero or less for a stale response.
     public func timeLeft(at date: Date) -> Duration {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    /// How long the response is useful from ``responseTime`` on, for stores that remove by time.
-    /// - Parameter staleTime: How long a stale response is useful if it can be validated.
-    /// - Returns: The rest of its lifetime, and the time for which it may be used afterwards.
+    /// Returns the time after ``responseTime`` in which the response is useful, for stores with
+    /// expiry.
+    /// - Parameter staleTime: The time in which a stale response with a validator is useful.
+    /// - Returns: The rest of the lifetime, plus the time in which the stale response may be used.
     public func timeOfUse(staleTime: Duration) -> Duration {
         let fresh = max(freshness.lifetime - freshness.initialAge, 0)
         var stale = max(freshness.staleWhileRevalidate, freshness.staleIfError ?? 300)
@@ -85,7 +86,7 @@ public struct StoredResponse: Sendable {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }
 
-    /// The approximate bytes in memory, without the content.
+    /// The approximate number of bytes in memory, without the content.
     var headBytes: Int {
         let (headers, fields) = (storage.head.headers, storage.variant.fields)
         return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.count

@@ -6,27 +6,28 @@ import TurnpikeSupport
 
 /// A small, fast store in front of a large one.
 ///
-/// Both stores store a response. An entry from the back is also put in front, if its content was
-/// read into memory. If the back fails, its error is thrown, and the front still works.
+/// Both stores receive each response. An entry of the back is copied to the front if its content is
+/// in memory. If the back fails, the error is thrown, and the front still works.
 ///
-/// If other processes change the back (``CacheStore/isShared``), the front does not notice. So the
-/// front serves an entry for at most `frontLifetime` after the back has confirmed it. During that
-/// time, this process may serve an entry that another process has replaced or removed.
+/// The front does not notice changes that other processes make in the back
+/// (``CacheStore/isShared``). The front therefore returns an entry for at most `frontLifetime`
+/// after the back has confirmed the entry. During this time, this process may use an entry that
+/// another process has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // The number of removals and replacements. If the number has changed since the look-up of an
-    // entry, the entry is not put in front.
+    // The number of removals and replacements. If the number changes after a look-up in the back,
+    // the entry is not copied to the front.
     private let changes = Atomic<UInt64>(0)
-    // The entries that the front may serve; nil if only this process changes the back.
+    // The keys whose front entries are valid, or nil if only this process changes the back.
     private let confirmed: ConfirmedKeys?
 
     /// Creates a store from two stores.
     /// - Parameters:
     ///   - front: The small store.
     ///   - back: The large store.
-    ///   - frontLifetime: How long the front may serve an entry before the store asks the back
-    ///     again; with zero, each look-up asks the back. By default one second if the back is
+    ///   - frontLifetime: The time in which the front returns an entry without a look-up in the
+    ///     back. With zero, each look-up uses the back. The default is one second if the back is
     ///     shared, otherwise unlimited.
     ///   - timeSource: The clock for `frontLifetime`.
     public init(
@@ -46,7 +47,7 @@ public final class TieredStore: CacheStore {
     /// The time limit for claims in the back.
     public var claimLimit: Duration? { back.claimLimit }
 
-    /// Asks the back for a claim.
+    /// Claims the fetch of a missing response in the back.
     public func claim(_ key: CacheKey) async throws -> CacheClaim { try await back.claim(key) }
 
     /// Ends a claim in the back.
@@ -61,7 +62,7 @@ public final class TieredStore: CacheStore {
             memory: first.memory + second.memory, disk: first.disk + second.disk)
     }
 
-    /// Finds an entry in the front, or else in the back.
+    /// Finds an entry in the front, or in the back if the front has none.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
@@ -71,7 +72,7 @@ public final class TieredStore: CacheStore {
         }
         let before = changes.load(ordering: .sequentiallyConsistent)
         let found = try await back.entry(for: key, where: isMatch)
-        // Another variant in the front may also be out of date.
+        // Other variants in the front may also be out of date.
         if !isConfirmed { try await front.remove(key) }
         guard let entry = found else { return nil }
         if let data = (entry.content as? CachedData)?.data,
@@ -93,8 +94,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. If an earlier look-up has found an entry in the back, that
-    // look-up puts the entry in front before the front changes, or notices the change.
+    // Changes the back before the front. If a concurrent look-up has read the old entry from the
+    // back, it copies the entry before the front changes, or notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -105,14 +106,14 @@ public final class TieredStore: CacheStore {
         return (first, try second.get())
     }
 
-    // Before an entry is put in front, the key's other entries there are confirmed or removed.
+    // Removes unconfirmed entries of the key from the front, before a new entry is added.
     fileprivate func frontChanges(_ key: CacheKey) async throws {
         guard let confirmed, !confirmed.contains(key) else { return }
         try await front.remove(key)
         confirmed.insert(key)
     }
 
-    /// Begins to store a response in both stores; nil if neither accepts it.
+    /// Begins to store a response in both stores, or returns nil if neither accepts the response.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -196,8 +197,8 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not accept the content. Look-ups must not find the old entry in that
-    // store.
+    // A writer is nil if the store does not accept the content. The old entry must then be removed
+    // from this store.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 
@@ -247,8 +248,8 @@ private final class TieredWriter: CacheWriter {
 
 private final class ConfirmedKeys: Sendable {
     private struct State {
-        // The confirmations of this period and the previous one, so that no search for old
-        // confirmations is needed.
+        // The confirmations of the current and of the previous period. Older confirmations are
+        // dropped without a search.
         var recent: [CacheKey: MonotonicInstant] = [:]
         var older: [CacheKey: MonotonicInstant] = [:]
         var turnedAt: MonotonicInstant
@@ -275,7 +276,7 @@ private final class ConfirmedKeys: Sendable {
     func insert(_ key: CacheKey) {
         let now = timeSource.now
         state.withLock { state in
-            // If a key is dropped early, only one more look-up asks the back.
+            // If a key is dropped early, the store makes only one more look-up in the back.
             if state.recent.count >= 4096 || state.turnedAt.duration(to: now) >= lifetime {
                 state.older = state.recent
                 state.recent = [:]

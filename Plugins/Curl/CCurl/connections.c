@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The sockets of a loop: what is polled for each socket, and what the watcher of connections learns. Uses library.c.
+// Polls the sockets of a loop, and informs the watcher of connections. Uses library.c.
 
 // For POLLRDHUP.
 #if defined(__linux__) && !defined(_GNU_SOURCE)
@@ -25,10 +25,10 @@
 #endif
 
 enum {
-    // How often in a row a descriptor may be ready for bytes while libcurl has none. libcurl reads a quarter of a MiB at once,
-    // and passes these bytes on in smaller pieces.
+    // The number of times in a row that a descriptor may be ready although libcurl has no bytes to send. libcurl reads a
+    // quarter of a MiB at once, and sends these bytes in smaller pieces.
     FRUITLESS_LIMIT = 256,
-    // In milliseconds.
+    // The time in milliseconds.
     MUTE_TIME = 5,
     LOOPBACK_BUFFER = 131072,
 };
@@ -37,7 +37,7 @@ int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
 
 // MARK: The watcher.
 //
-// libcurl reports only the ports of a connection. From the ports, Swift finds out which request uses the connection.
+// libcurl reports only the ports of a connection. Swift finds the request of a connection by the ports.
 
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher) { loop->watcher = *watcher; }
 
@@ -71,7 +71,7 @@ void tpc_tell_closed(tpc_loop *loop, int descriptor) {
     if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
 }
 
-// Reports a connection as closed if its peer has ended the connection. libcurl closes the socket when it next looks for a
+// Reports a connection as closed if its peer has ended the connection. libcurl closes the socket at the next search for a
 // connection.
 static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (!loop->watcher.watcher) return;
@@ -155,7 +155,8 @@ bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_tra
         if (interest->connection == CONNECTION_IDLE) interest->connection = CONNECTION_USED;
     }
     interest->muted &= ~CURL_POLL_OUT;
-    // Between two requests, libcurl waits for nothing. The connection stays polled, which saves two system calls a request.
+    // Between two requests, libcurl does not wait for the socket. The loop still polls the socket, which saves two system calls
+    // for each request.
     if (mask == 0 && interest->connection != CONNECTION_NONE && interest->polled == CURL_POLL_IN) return true;
     poll_interest(loop, descriptor, interest, mask & ~interest->muted);
     return true;
@@ -168,9 +169,9 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
 
 // MARK: Fruitless polls.
 //
-// With HTTP/2, libcurl (7.88, and also its command line tool) polls for space in the socket even while it waits for the peer's
-// window. There always is space, so the thread would spin. Only the peer can enlarge its window. So after many fruitless polls,
-// the loop polls for space only when bytes arrive, and every few milliseconds.
+// With HTTP/2, libcurl 7.88 and its command line tool poll for space in the socket even during the wait for the peer's window.
+// Space is always available, and the thread would never sleep. Only the peer can enlarge the window. After many fruitless
+// polls, the loop therefore polls for space only when bytes arrive, and every few milliseconds.
 
 static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
     interest_t *interest = tpc_interest_of(loop, descriptor);
@@ -178,7 +179,7 @@ static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fr
     if (!is_fruitless || !(interest->wanted & CURL_POLL_OUT)) {
         interest->fruitless = 0;
     } else if (mask == CURL_CSELECT_OUT && ++interest->fruitless > FRUITLESS_LIMIT) {
-        // The next fruitless poll mutes the descriptor again.
+        // The next fruitless poll stops the polling of the descriptor again.
         interest->fruitless = FRUITLESS_LIMIT;
         mute(loop, descriptor, interest, CURL_POLL_OUT, true);
         if (loop->unmute_due == INT64_MAX) loop->unmute_due = tpc_loop_now() + MUTE_TIME;
@@ -201,12 +202,12 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
         interest_t *interest = tpc_interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
-            // The peer has closed an idle connection, or written to it. The connection is checked before it is used again.
+            // The peer has closed an idle connection or written bytes. The connection is checked before the next use.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
             tell_if_ended(loop, descriptor);
             continue;
         }
-        // The event may have been read before the descriptor was muted.
+        // The event may be older than the end of polling.
         if (interest && interest->muted & CURL_POLL_IN && !(mask &= ~CURL_CSELECT_IN)) continue;
         if (interest && interest->muted & CURL_POLL_OUT) mute(loop, descriptor, interest, CURL_POLL_OUT, false);
         if (interest && mask & CURL_CSELECT_IN && interest->connection == CONNECTION_NEW)
@@ -243,13 +244,13 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
     bool is_full = descriptor < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_full || transfer->cause == TPC_CAUSE_NO_DESCRIPTORS)
         transfer->cause = is_full ? TPC_CAUSE_NO_DESCRIPTORS : TPC_CAUSE_NONE;
-    // libcurl ends a connection over UDP (HTTP/3) by itself.
+    // libcurl itself ends a connection over UDP (HTTP/3).
     if (address->socktype != SOCK_STREAM) {
         if (descriptor >= 0 && loop->watcher.watcher) tell_opening(loop, transfer, descriptor, &address->addr);
         return descriptor;
     }
-    // On the way to this machine no bytes are in flight, so a small buffer is enough and stays in the processor's cache. The
-    // system's default buffer grows to megabytes.
+    // For a server on the same machine, a small buffer is enough, and stays in the processor's cache. The system's default
+    // buffer grows to megabytes.
     int room = LOOPBACK_BUFFER;
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);

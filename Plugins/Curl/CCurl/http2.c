@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which version of HTTP the connection of a request speaks, and what libcurl reports about HTTP/2 and HTTP/3. Uses library.c.
+// The HTTP version of a request's connection, and libcurl's reports about HTTP/2 and HTTP/3. Uses library.c.
 //
 // If the server has certainly not acted on a request, the request may be sent again (RFC 9113 §8.7). Only libcurl's verbose
 // text identifies such requests. libcurl reports a GOAWAY only to the transfer that reads from the connection at that moment.
-// So each transfer over HTTP/2 reads this text, and informs the other transfers on its connection. Over HTTP/3, libcurl does not
-// report a GOAWAY (RFC 9114 §5.2), but opens no more streams on the connection.
+// Each transfer over HTTP/2 therefore reads this text, and informs the other transfers on the connection. Over HTTP/3, libcurl
+// does not report a GOAWAY (RFC 9114 §5.2), and opens no more streams on the connection.
 
 #include "engine.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@ bool tpc_http2_has_answered(transfer_t *this) {
     return version >= CURL_HTTP_VERSION_2;
 }
 
-// libcurl reports no TLS connection over HTTP/3, or a TLS connection that has agreed on HTTP/3.
+// Over HTTP/3, libcurl reports no TLS connection or a TLS connection with the protocol HTTP/3.
 static bool is_http3(transfer_t *this) {
     const void *session = this->connection.session;
     bool may_be = (this->changed & CHANGED_VERSION ? 0 : this->version) >= TPC_HTTP_3;
@@ -36,13 +36,13 @@ void tpc_note_version(transfer_t *this) {
 
 bool tpc_http2_is_refused(transfer_t *this) {
     if (this->shown.phase != TPC_PHASE_HEAD) return false;
-    // An earlier request has shown that this libcurl reports new streams, so this request has no stream.
+    // An earlier request has shown that this libcurl reports new streams. This request therefore has no stream.
     bool is_unsent = this->shown.is_http3 && this->shown.is_reused && this->loop->has_streams && this->http2.stream < 0;
     bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;
     return is_unsent || is_left_out || this->http2.was_refused;
 }
 
-// A server may send several GOAWAY frames. Only a smaller number is news.
+// A server may send several GOAWAY frames. Only a smaller number matters.
 static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
     if (reader->http2.last_stream >= 0 && last_stream >= reader->http2.last_stream) return;
     for (transfer_t *each = reader->loop->active; each; each = each->next) {
@@ -64,7 +64,7 @@ int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user
     case TPC_LINE_GOAWAY: tell_last_stream(this, number); break;
     case TPC_LINE_REFUSED: this->http2.was_refused = true; break;
     case TPC_LINE_NEEDS_HTTP1: this->http2.needs_http1 = true; break;
-    // libcurl 8.14 does not replace the text of an earlier failure, such as that of another address.
+    // libcurl 8.14 does not replace the text of an earlier failure, such as a failure of another address.
     case TPC_LINE_INVALID: snprintf(this->shown.error, sizeof this->shown.error, "%.*s", (int)count, text); break;
     case TPC_LINE_OTHER: break;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The idle connections of a loop. The loop closes idle connections to make place for new connections, because of unrequested
-// bytes, or because no request uses them. Uses connections.c.
+// The idle connections of a loop. The loop closes idle connections in favor of new connections, after unrequested bytes, or if
+// no request uses them. Uses connections.c.
 
 #include "engine.h"
 #include <arpa/inet.h>
@@ -10,16 +10,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// A server with few workers serves only a few connections at a time. Idle connections hold its workers, so the server does not
-// answer on new connections, although the system has accepted these. So if a new connection receives nothing for too long, an
-// idle connection to the same peer is closed.
+// A server with few workers serves only a few connections at a time. Idle connections occupy the workers. The server then does
+// not answer on new connections, although the system has accepted them. If a new connection receives no byte for too long, the
+// loop therefore closes an idle connection to the same peer.
 
 static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
 enum { PORTS = 1024, NO_IDLE = -1, SEVERAL_IDLE = -2 };
 
-// Notes the descriptor of an idle connection at its local port, so that a request finds it without a search. Ports with the same
-// place share an entry, and so do connections to two peers with the same port.
+// Records the descriptor of an idle connection by local port, because a request must find it without a search. Ports with the
+// same index share an entry. Connections from one port to two peers share an entry too.
 static void note_idle(tpc_loop *loop, int descriptor, int port) {
     if (port <= 0) return;
     if (!loop->idle_by_port) {
@@ -34,8 +34,8 @@ static void note_idle(tpc_loop *loop, int descriptor, int port) {
     *known = is_other ? SEVERAL_IDLE : descriptor;
 }
 
-// libcurl does not wait for the socket of a paused transfer either. So a connection counts as idle only after its transfer has
-// ended.
+// A connection counts as idle only after the end of its transfer, because libcurl does not wait for the socket of a paused
+// transfer either.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
     interest_t *interest = tpc_interest_of(loop, descriptor);
     if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
@@ -70,8 +70,8 @@ static bool is_readable(int descriptor) {
     return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-// Ends all idle connections to a peer that have bytes or have ended, which a request would otherwise meet one after another.
-// libcurl notices when it next looks for a connection; over TLS, only if no bytes are left.
+// Ends all idle connections to a peer that have unread bytes or have ended. Requests would otherwise fail on these connections
+// one after another. libcurl notices the end at the next search for a connection, over TLS only if no bytes are left.
 static void end_spoiled(tpc_loop *loop, uint32_t peer) {
     char bytes[16384];
     interest_t *idle;
@@ -140,7 +140,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
                 loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
-            // libcurl closes the descriptor when it next looks for a connection, and notices that this connection has ended.
+            // At the next search for a connection, libcurl notices that this connection has ended, and closes the descriptor.
             idle->connection = CONNECTION_USED;
             shutdown(from, SHUT_RDWR);
             waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
@@ -151,9 +151,9 @@ void tpc_connections_make_room(tpc_loop *loop) {
 
 // MARK: Unused connections.
 //
-// libcurl closes connections that have been idle for too long only when it looks for a connection. Without requests, the
-// connections would keep their places at the server. So a regular check ends the connections that were already unused at the
-// previous check. After `unused_time`, libcurl does not use such a connection any more. Unused means that libcurl does not wait
+// libcurl closes connections that have been idle for too long only at the search for a connection. Without requests, these
+// connections would occupy the server. A regular check therefore ends the connections that were already unused at the previous
+// check. After `unused_time`, libcurl does not use such a connection any more. A connection is unused if libcurl does not wait
 // for the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c, tls.c and symbols.c offer: memory, reports of the TLS library, and the used part of libcurl's interface, which
-// is stable since 7.80. The interface is written by hand, so no headers of libcurl are needed. The functions are members of a
-// table, because the library is loaded at run time; a program with the trait LinkedLibcurl is linked with libcurl instead.
+// Declares memory functions, reports of the TLS library, and the used part of libcurl's interface, which is stable since 7.80.
+// The files are library.c, tls.c and symbols.c. The interface is written by hand and needs no headers of libcurl. The functions
+// are members of a table, because the library is loaded at run time. A program with the trait LinkedLibcurl is linked with
+// libcurl instead.
 
 #pragma once
 
@@ -42,7 +43,7 @@ typedef struct {
     } data;
 } CURLMsg;
 
-// The members that are used, and those before them. 7.80 has all of them.
+// The used members and the members before them. libcurl 7.80 has all of them.
 typedef struct {
     int age;
     const char *version;
@@ -60,7 +61,7 @@ typedef struct {
     const char *libssh_version;
     unsigned brotli_ver_num;
     const char *brotli_version;
-    // Since age 5.
+    // Available since age 5.
     unsigned nghttp2_ver_num;
     const char *nghttp2_version;
     const char *quic_version;
@@ -176,7 +177,7 @@ enum {
     CURLINFO_PROXY_ERROR = 0x200000 + 59,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURLINFO_HTTP_VERSION = 0x200000 + 46,
-    // Since 8.7.
+    // Available since libcurl 8.7.
     CURLINFO_USED_PROXY = 0x200000 + 66,
     CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
     CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
@@ -192,8 +193,8 @@ typedef struct {
     void *internals;
 } curl_tls_session_info;
 
-// The functions, each with its result and its arguments. Their names in libcurl begin with `curl_`. Variadic functions are
-// declared as variadic, because some machines pass their arguments differently.
+// The functions with results and arguments. Their names in libcurl begin with `curl_`. Variadic functions are declared as
+// variadic, because some machines pass their arguments differently.
 #define TPC_FUNCTIONS(F) \
     F(global_init_mem, int, (long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *), \
                              void *(*)(size_t, size_t))) \
@@ -241,11 +242,11 @@ struct tpc_library {
     TPC_FUNCTIONS(TPC_MEMBER)
     void *file;
     const curl_version_info_data *info;
-    // Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this
-    // on a new HTTP/1 connection; 7.88 and 8.14 do not.
+    // Whether libcurl may still wait for the socket of a paused transfer, and read from the socket without limit. libcurl 8.5
+    // does this on a new HTTP/1 connection, but 7.88 and 8.14 do not.
     bool polls_paused;
-    // Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect
-    // timeout. 7.88 to 8.3 do this.
+    // Whether libcurl tries the next address of a host after a refusal only when a timer fires, after half of the connect
+    // timeout. libcurl 7.88 to 8.3 do this.
     bool waits_after_refusal;
     // Up to 7.86, OpenSSL writes to sockets itself, and does not prevent SIGPIPE.
     bool raises_sigpipe;
@@ -256,30 +257,30 @@ struct tpc_library {
     tpc_pem pem;
 };
 
-/// Returns memory for libcurl and for the content of transfers; free it with `tpc_free`.
+/// Returns memory for libcurl and for the content of transfers, to be freed with `tpc_free`.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
-/// The size of the largest buffers that are cheap to take and free.
+/// The size of the largest buffers that are cheap to allocate and free.
 size_t tpc_block_size(void);
 
-/// Opens a library. In a linked program, `linked` is the program itself, and there are no other libraries.
+/// Opens a library. In a linked program, the name `linked` means the program itself, and there are no other libraries.
 void *tpc_open(const char *name);
 /// Returns the address of a function of a library or of the libraries to which the library is linked, or NULL.
 void *tpc_symbol(void *file, const char *name);
 
-// What libcurl's TLS library reports, but libcurl does not.
+// Reports of libcurl's TLS library that libcurl does not pass on.
 
 void tpc_find_tls(tpc_library *library);
 /// Returns the TLS connection of a transfer, or NULL if unknown, as over HTTP/3. Open connections have different addresses.
 const void *tpc_tls_of(const tpc_library *library, CURL *easy);
-/// Returns whether a TLS connection has agreed on a protocol (RFC 7301); false if unknown.
+/// Returns whether a TLS connection has agreed on a protocol (RFC 7301), or false if unknown.
 bool tpc_tls_speaks(const tpc_library *library, const void *session, const char *protocol);
 bool tpc_tells_version(const tpc_library *library);
 
 /// Creates a handle with the options that all requests have in common. Returns NULL if there is no memory.
 CURL *tpc_easy_create(const tpc_library *library);
-/// Copies lines that end with NUL into a list: one block of memory for `free`, or NULL if there are no lines. Returns libcurl's
-/// code: 0, or the code for no memory.
+/// Copies lines that end with NUL into a list. The list is one block of memory for `free`, or NULL without lines. Returns 0 or
+/// libcurl's code for no memory.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 
 /// The argument of `tpc_trailer_add`.
@@ -288,9 +289,9 @@ typedef struct {
     struct curl_slist **list;
 } tpc_trailers;
 
-/// A line of the verbose text about HTTP/2 or HTTP/3: the number of the stream, the last stream that the server will answer,
-/// that the server has refused the stream, that the server requires HTTP/1.1, or that libcurl has closed the connection because
-/// the server has violated HTTP/3.
+/// The kind of a line in the verbose text about HTTP/2 or HTTP/3. The kinds are the number of the stream, the last stream that
+/// the server will answer, a refused stream, a request for HTTP/1.1, and a connection that libcurl has closed because the
+/// server has violated HTTP/3.
 typedef enum {
     TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1, TPC_LINE_INVALID
 } tpc_line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, its memory, and its verbose text. Uses tls.c and symbols.c.
+// The functions, the memory and the verbose text of libcurl. Uses tls.c and symbols.c.
 
 #include "libcurl.h"
 #include <errno.h>
@@ -17,12 +17,12 @@
 //
 // The memory of libcurl and of the content of transfers comes from malloc, except for large buffers.
 //
-// For each request, libcurl takes a buffer of 128 KiB and frees it at the end, and so does a reader of content. malloc returns
-// such a buffer to the system each time, and the system must clear each page again. So large buffers are blocks of one size in
-// one reserved range, in which untouched pages cost nothing.
+// For each request, libcurl allocates a buffer of 128 KiB and frees the buffer at the end. A reader of content does the same.
+// malloc returns such a buffer to the system each time, and the system must clear each page again. Large buffers are therefore
+// blocks of one size in a reserved range, in which untouched pages cost nothing.
 //
-// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each (medians of
-// seven interleaved rounds with and without `take_block` in `tpc_malloc`; `scripts/bench peers --only W3 --clients curl`).
+// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once, with 0.044 ms instead of 0.056 ms each (medians
+// of seven interleaved rounds with and without `take_block` in `tpc_malloc`; `scripts/bench peers --only W3 --clients curl`).
 // malloc provides the forty small pieces of memory of a request, because reusing them saves less than 3 % of the instructions.
 
 enum {
@@ -32,7 +32,7 @@ enum {
     COUNT = 1024,
     // The number of free blocks that keep their pages.
     WARM = 64,
-    // Smaller memory comes from malloc, because a reader may keep it for long.
+    // Smaller memory comes from malloc, because a reader may keep the memory for long.
     SMALLEST = 49152,
 };
 
@@ -40,13 +40,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 // Any thread may read the range while another thread takes the first block.
 static _Atomic uintptr_t range_start, range_bytes;
-// The free blocks: `cold` have no pages, `warm` keep their pages.
+// The free blocks. Blocks in `cold` have no pages, and blocks in `warm` keep their pages.
 static unsigned short cold[COUNT], warm[WARM];
 static int cold_count, warm_count;
 
 static void reserve(void) {
 #if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
-    // The sanitizer only knows malloc's memory.
+    // The sanitizer checks only memory from malloc.
     return;
 #endif
     if (STRIDE % sysconf(_SC_PAGESIZE) != 0) return;
@@ -111,7 +111,7 @@ void *tpc_malloc(size_t size) {
     return memory ? memory : malloc(size);
 }
 
-// glibc's calloc does not reuse what the thread has just freed, but malloc does.
+// In glibc, calloc does not reuse memory that the thread has just freed, but malloc does.
 static void *clear_malloc(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
@@ -138,7 +138,7 @@ void *tpc_realloc(void *memory, size_t size) {
 
 // MARK: The library.
 
-// The usual library, and perhaps another library for HTTP/3; neither is unloaded.
+// The usual library, and perhaps another library for HTTP/3. The libraries are never unloaded.
 static tpc_library *loaded[2];
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char reason[256];
@@ -168,7 +168,7 @@ static tpc_library *set_up(void *file, unsigned oldest, int features) {
         snprintf(reason, sizeof reason, "libcurl %s %s has no HTTP/3", info->version, tpc_tls_text(&found));
         return NULL;
     }
-    // If this process already uses libcurl, libcurl keeps its present memory functions.
+    // If this process already uses libcurl, libcurl keeps the existing memory functions.
     int code = found.global_init_mem(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, clear_malloc);
     tpc_library *library = code == 0 ? malloc(sizeof *library) : NULL;
     if (!library) {
@@ -216,7 +216,7 @@ const char *tpc_tls_text(const tpc_library *library) {
     return library->info->ssl_version ? library->info->ssl_version : "";
 }
 
-// Other implementations of QUIC are experimental in libcurl, or were removed.
+// Other implementations of QUIC are experimental in libcurl or were removed.
 static bool has_http3(const tpc_library *library) {
     const curl_version_info_data *info = library->info;
     bool has_quic = info->features & CURL_VERSION_HTTP3 && info->age >= 5 && info->quic_version;
@@ -267,7 +267,7 @@ CURL *tpc_easy_create(const tpc_library *library) {
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
     set(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);
     set(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    // The target is sent exactly as it was checked.
+    // The target is sent unchanged after the check.
     set(easy, CURLOPT_PATH_AS_IS, 1L);
     set(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     // Proxies come from the configuration, never from the environment.
@@ -275,12 +275,12 @@ CURL *tpc_easy_create(const tpc_library *library) {
     set(easy, TPC_NO_PROXY, "");
     set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-    // Ending a transfer does not wait for the thread that resolves its host.
+    // The end of a transfer does not wait for the thread that resolves the host.
     set(easy, CURLOPT_QUICK_EXIT, 1L);
     return easy;
 }
 
-// One block of memory holds the nodes, then the texts.
+// One block of memory contains the nodes and then the texts.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
     *list = NULL;
     size_t number = 0;
@@ -298,7 +298,7 @@ int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
     return 0;
 }
 
-// libcurl frees the list, so libcurl's own function must add to it.
+// libcurl frees the list. libcurl's own function must therefore add the line.
 bool tpc_trailer_add(void *trailers, const char *line) {
     tpc_trailers *this = trailers;
     struct curl_slist *longer = this->library->slist_append(*this->list, line);
@@ -319,7 +319,7 @@ static int64_t skip_number(const char **at, const char *end) {
     return number;
 }
 
-// The text also quotes fields of the caller, so only the beginning of a line is compared.
+// Only the beginning of a line is compared, because the text also contains fields of the caller.
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
     const char *at = text, *end = text + count;
     if (skip(&at, end, "Using Stream ID: ")) {  // 7.88

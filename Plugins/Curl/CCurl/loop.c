@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loop around libcurl's multi handle: its life, how a thread waits and polls, and its iterations. Uses transfer.c and
-// connections.c; only Swift uses it.
+// The loop around libcurl's multi handle, with the waits, the polls and the iterations of threads. Uses transfer.c and
+// connections.c. Only Swift uses this file.
 
 #if defined(__linux__) && !defined(_GNU_SOURCE)
-// For sched_getaffinity.
+// This macro is for sched_getaffinity.
 #define _GNU_SOURCE
 #endif
 #include "engine.h"
@@ -24,7 +24,8 @@
 #include <sys/event.h>
 #endif
 
-// A transfer that must continue at once sets a timer of 0. This many such timers run before sockets are served.
+// A transfer that must continue at once sets a timer of 0. The number is the limit of such timers before the loop serves
+// sockets.
 enum { TIMERS_IN_A_ROW = 8 };
 
 // MARK: Waiting, by epoll or kqueue.
@@ -39,7 +40,7 @@ static bool open_descriptors(tpc_poller *this) {
         && epoll_ctl(this->descriptor, EPOLL_CTL_ADD, this->wakeup_read, &event) == 0;
 }
 
-// Returns the number of sockets that have events. `is_woken` says whether the thread was woken.
+// Returns the number of sockets with events. `is_woken` is true after a wake-up.
 static int gather(tpc_poller *this, tpc_event *found, int milliseconds, bool *is_woken) {
     struct epoll_event events[TPC_EVENTS];
     int number = 0, count = epoll_wait(this->descriptor, events, TPC_EVENTS, milliseconds);
@@ -93,7 +94,7 @@ static int gather(tpc_poller *this, tpc_event *found, int milliseconds, bool *is
 
 #endif
 
-// Waits until no thread is about to write a wake-up (one system call), then returns the descriptor for wake-ups.
+// Waits until no thread is about to write a wake-up (one system call), and returns the descriptor for wake-ups.
 static int end_wakeups(tpc_poller *this) {
     int descriptor = atomic_exchange(&this->wakeup_write, -1);
     while (atomic_load(&this->wakers) > 0) sched_yield();
@@ -117,7 +118,7 @@ void tpc_loop_wakeup(tpc_loop *loop) {
     atomic_fetch_sub(&poller->wakers, 1);
 }
 
-// If the pipe still has bytes afterwards, they end the next wait.
+// Bytes that remain in the pipe end the next wait.
 static void clear_wakeups(tpc_poller *this) {
     uint64_t values[8];
     while (read(this->wakeup_read, values, sizeof values) < 0 && errno == EINTR) {}
@@ -125,12 +126,12 @@ static void clear_wakeups(tpc_poller *this) {
 
 // MARK: Busy polling.
 //
-// A thread polls without sleeping before a blocking wait, because sleeping and waking up takes as long as the response of a
+// Before a blocking wait, a thread polls without sleeping, because sleeping and waking up takes as long as the response of a
 // nearby server. On an otherwise idle machine, a single caller makes 1.6 times as many requests. To measure the effect, compare
 // `scripts/bench peers --only W1 --clients curl` with `patience` set to 0 in `open_poller`.
 //
-// The budget limits the CPU cost of polls that find nothing. A poll that pays off adds 1. Any other poll subtracts the penalty,
-// which doubles each time up to its limit, until the budget is full again. Without the doubling, a server that always answers
+// The budget limits the CPU cost of polls without a result. A successful poll adds 1. Any other poll subtracts the penalty,
+// which doubles each time up to a limit, until the budget is full again. Without the doubling, a server that always answers
 // slightly too late costs a call a quarter more CPU.
 
 enum { POLL_BUDGET = 8, POLL_PRICE = 2, POLL_PENALTY = 6, POLL_PENALTY_LIMIT = 96 };
@@ -146,8 +147,8 @@ static void account(tpc_poller *this, bool pays_off) {
     atomic_store_explicit(&this->penalty, penalty, memory_order_relaxed);
 }
 
-// A poll that ends late does not pay off even if it finds something. Other threads have used the core for long, and a sleeping
-// thread gets the core back sooner.
+// A poll that ends late is not successful, even with events. Other threads have used the core for long, and a sleeping thread
+// gets the core back sooner.
 static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     int64_t end = tpc_nanoseconds() + this->patience;
     for (bool is_late = false;; is_late = tpc_nanoseconds() >= end) {
@@ -155,13 +156,13 @@ static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
         if (atomic_exchange_explicit(&this->is_interrupted, false, memory_order_relaxed)) *is_woken = true;
         if (count || is_late) account(this, !is_late);
         if (count || is_late || *is_woken) return count;
-        // The server may need this core.
+        // A server on this machine may need the core.
         sched_yield();
     }
 }
 
-// A sleep adds as much as a poll if a poll would have paid off. The time is counted from the last iteration, which may have
-// sent the request. Waking up takes about as long as a poll.
+// A sleep adds as much as a poll if a poll would have been successful. The time counts from the last iteration, which may have
+// sent the request. A wake-up takes about as long as a poll.
 static void account_for_sleep(tpc_poller *this, int64_t begin) {
     int64_t iteration_end = atomic_load_explicit(&this->iteration_end, memory_order_relaxed);
     if (tpc_nanoseconds() - (iteration_end > begin ? iteration_end : begin) < 2 * this->patience) account(this, true);
@@ -188,11 +189,11 @@ static bool has_cores(void) {
     return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-// Opens a poller in zeroed memory. Returns false if there are no descriptors left. The poller must be closed in any case.
+// Opens a poller in zeroed memory. Returns false if no descriptors are left. The caller must close the poller in any case.
 static bool open_poller(tpc_poller *this, int64_t patience) {
     this->descriptor = this->wakeup_read = this->wakeup_write = -1;
     this->penalty = POLL_PENALTY;
-    // With one core, no server on this machine can answer while a thread polls.
+    // With one core, a server on this machine cannot answer while a thread polls.
     this->patience = has_cores() ? patience : 0;
     return open_descriptors(this);
 }
@@ -243,8 +244,8 @@ tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits) 
         tpc_loop_free(loop);
         return NULL;
     }
-    // Without shared sessions, each new connection makes a full handshake. One thread at a time uses the loop, so no lock is
-    // needed.
+    // Without shared sessions, each new connection needs a full handshake. No lock is needed, because one thread at a time uses
+    // the loop.
     if (limits->shares_sessions && (loop->sessions = loop->library->share_init()))
         loop->library->share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     int (*set)(CURLM *, int, ...) = loop->library->multi_setopt;
@@ -362,8 +363,8 @@ void tpc_loop_run_timers(tpc_loop *loop) {
     }
     if (loop->multi) read_messages(loop);
     if (loop->first_byte_due == INT64_MAX && loop->unused_due == INT64_MAX) return;
-    // If libcurl has just given a transfer an idle connection, the transfer sets its interest when it runs next. A timer of 0
-    // or 1 means that the transfer is about to run, because libcurl rounds 0 up to 1.
+    // If a transfer has just got an idle connection, libcurl waits for the socket only after the transfer's next run. A timer
+    // of 0 or 1 means that the transfer is about to run, because libcurl rounds 0 up to 1.
     int64_t present = tpc_loop_now();
     bool is_about_to_run = loop->timer_due != INT64_MAX && loop->timer_due <= present + 1;
     if (is_about_to_run) return;

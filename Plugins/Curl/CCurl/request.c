@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The options of a request for libcurl, and the callbacks until libcurl has sent the request once. Uses http2.c, connections.c
-// and library.c.
+// Sets libcurl's options for a request, and handles the callbacks until libcurl has sent the request once. Uses http2.c,
+// connections.c and library.c.
 
 #include "engine.h"
 #include <arpa/inet.h>
@@ -46,13 +46,13 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 
 // MARK: The target.
 //
-// libcurl gets the target exactly as it is to be sent (CURLOPT_REQUEST_TARGET), because libcurl's own target may differ from
-// the URL's. libcurl 8.14 drops an empty query, 8.5 drops the query for proxies, and 8.23 writes all escapes in capitals. So
+// libcurl gets the exact target to send (CURLOPT_REQUEST_TARGET), because libcurl's own target may differ from the URL. libcurl
+// 8.14 drops an empty query, 8.5 drops the query for proxies, and 8.23 writes all escapes in capitals. With this target,
 // libcurl needs only the origin of the URL.
 //
-// libcurl gets the origin also in parts (CURLOPT_CURLU), so that it does not parse and print the origin for each request.
-// Passing the parts saves a tenth of the instructions of a small request: 112,000 instead of 126,000 (`scripts/bench
-// instructions --clients curl`).
+// libcurl also gets the parts of the origin (CURLOPT_CURLU), and need not parse and print the origin for each request. The
+// parts save a tenth of the instructions of a small request, with 112,000 instead of 126,000 (`scripts/bench instructions
+// --clients curl`).
 
 // The index for no proxy among the URLs of the proxies.
 enum { NO_PROXY = 2 };
@@ -67,7 +67,7 @@ void tpc_origin_release(const tpc_library *library, tpc_origin *this) {
     free(this);
 }
 
-// Returns the loop's latest origin, which is parsed only if it has changed; NULL if there is no memory.
+// Returns the loop's latest origin, which is parsed only after a change, or NULL if there is no memory.
 static tpc_origin *latest_origin(tpc_loop *loop, const char *url, size_t count) {
     if (is_origin(loop->origin, url, count)) return loop->origin;
     tpc_origin *this = calloc(1, sizeof *this + count + 1);
@@ -91,7 +91,7 @@ static int set_url(transfer_t *this, const char *url, size_t count) {
     library_of(this)->easy_setopt(this->easy, CURLOPT_CURLU, origin->parts);
     tpc_origin_release(library_of(this), this->origin);
     this->origin = origin;
-    // If libcurl sends a request again, it starts from the text.
+    // If libcurl sends a request again, libcurl uses the text.
     return library_of(this)->easy_setopt(this->easy, CURLOPT_URL, origin->text);
 }
 
@@ -129,9 +129,9 @@ static int set_target(transfer_t *this, const tpc_request *request) {
     return library_of(this)->easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
 }
 
-// Before 8.7, libcurl does not tell whether it has chosen a proxy. Then libcurl itself makes the target, which is right except
-// for an empty query. libcurl cannot make the target `*`, so the absolute form is used, which servers also accept (RFC 9112
-// §3.2.2).
+// Before 8.7, libcurl does not report whether libcurl has chosen a proxy. In this case libcurl itself makes the target, which
+// is right except for an empty query. libcurl cannot make the target `*`. The absolute form is used instead, which servers also
+// accept (RFC 9112 §3.2.2).
 static void choose_target(transfer_t *this) {
     long is_proxied = 1;
     bool is_known = library_of(this)->easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
@@ -143,17 +143,17 @@ static void choose_target(transfer_t *this) {
 //
 // A request may have its own settings for the endpoint of its connection and for the allowed addresses.
 //
-// libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and
-// port of CURLOPT_CONNECT_TO, and the path of the Unix socket.
+// libcurl shares a connection between requests only with equal scheme, host and port of the URL, equal host and port of
+// CURLOPT_CONNECT_TO, and an equal path of the Unix socket.
 //
-// But for its limit of connections to a host, libcurl counts by another key: the URL's port and the connection's host. So one
-// endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE)
-// is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so the scope separates these
-// endpoints.
+// For the limit of connections to a host, libcurl uses a different key, which consists of the URL's port and the connection's
+// host. One endpoint would therefore use up the limit of another endpoint at the same address. The scope of IPv6 addresses
+// (CURLOPT_ADDRESS_SCOPE) is also a part of this key. For IPv4 addresses and Unix sockets, the scope has no other meaning, and
+// separates these endpoints.
 //
-// libcurl 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1
-// connection to another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound,
-// requests to an endpoint that is a host use HTTP/1.1, which shares no connection.
+// libcurl 7.88 also stores by this key whether a server supports HTTP/2. If one endpoint supports HTTP/2, 7.88 treats a busy
+// HTTP/1 connection to another endpoint as shared, and a request gets the response of another request. If libcurl's HTTP/2 has
+// this fault, requests to an endpoint that is a host use HTTP/1.1, which shares no connection.
 
 static int set_route(transfer_t *this, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
@@ -165,7 +165,7 @@ static int set_route(transfer_t *this, const tpc_request *request) {
     }
     if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
         code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
-    // A libcurl without IPv6 has no CURLOPT_ADDRESS_SCOPE, and needs the scope only for its limit.
+    // A libcurl without IPv6 has no CURLOPT_ADDRESS_SCOPE, and needs the scope only for the limit of connections.
     if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
     if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
     return code;
@@ -198,7 +198,7 @@ static bool allows(transfer_t *this, const struct sockaddr *address) {
     return is_allowed;
 }
 
-// Refuses an address that cannot be read.
+// Returns false for an address that cannot be parsed.
 static bool allows_peer(transfer_t *this, const char *peer) {
     unsigned char address[sizeof(struct in6_addr)];
     size_t count = 0;
@@ -211,22 +211,23 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 
 // MARK: Sending.
 
-// The cause of a missing response: HTTP/2 gave a reason, or the connection had already served another request.
+// Returns the cause of a missing response, which is a reason of HTTP/2 or a reused connection.
 static tpc_cause cause_of_repeat(transfer_t *this) {
     if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
     if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
     return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
 }
 
-// Whatever the method, libcurl sends again if a reused connection gave no byte of a response, or if the server requires
-// HTTP/1.1. Only the client may send again, because the client counts the sends.
+// With any method, libcurl sends a request again if a reused connection returned no byte, or if the server requires HTTP/1.1.
+// Only the client may send a request again, because the client counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417, libcurl would send again without Expect, and drop the content of the 417. The 417 is an ordinary response.
+    // After a 417, libcurl would send the request again without Expect, and drop the content of the 417. For the client, the
+    // 417 is an ordinary response.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
-// If a server ends the handshake of HTTP/3, libcurl 8.14 begins another handshake at once: 3,261 in three seconds, until the
-// connect timeout. A server that restarts needs only a few handshakes.
+// If a server ends the handshake of HTTP/3, libcurl 8.14 begins another handshake at once, until the connect timeout (3,261
+// handshakes in three seconds). A server that restarts needs only a few handshakes.
 enum { HANDSHAKES_LIMIT = 16 };
 
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
@@ -238,7 +239,7 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
         return -1;
     }
 #if defined(SOCK_CLOEXEC)
-    // libcurl 8.19 and later add this flag, so the type would not be SOCK_STREAM.
+    // libcurl 8.19 and later add this flag to the type, which would then not equal SOCK_STREAM.
     address->socktype &= ~SOCK_CLOEXEC;
 #endif
     if (address->socktype == SOCK_DGRAM && ++this->request.handshakes > HANDSHAKES_LIMIT) return -1;
@@ -271,7 +272,7 @@ static int on_trailers(struct curl_slist **list, void *user) {
     return this->content.trail(this->shown.owner, &trailers) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
 }
 
-// libcurl calls this function each time before it sends the request. Only the first time is allowed.
+// libcurl calls this function before each send of the request. Only the first send is allowed.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     tpc_transfer_step(this);

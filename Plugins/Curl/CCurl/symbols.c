@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where the functions of libcurl and of its TLS library are: in a file that is loaded at run time, or in the program itself.
-// Uses no other file.
+// Finds the functions of libcurl and of its TLS library in a file that is loaded at run time, or in the program itself. Uses no
+// other file.
 
 #include "libcurl.h"
 
@@ -17,7 +17,7 @@ void *tpc_symbol(void *file, const char *name) { return dlsym(file, name); }
 #define DECLARE(name, result, arguments) result curl_##name arguments;
 TPC_FUNCTIONS(DECLARE)
 
-// The functions of OpenSSL, whose types only `tpc_library` has.
+// The functions of OpenSSL, whose types are only in `tpc_library`.
 #define TLS_FUNCTIONS(F) \
     F(SSL_CTX_set_info_callback) F(SSL_get0_alpn_selected) F(BIO_new_mem_buf) F(BIO_free) F(PEM_read_bio_X509_AUX) \
     F(PEM_read_bio_PrivateKey) F(X509_check_private_key) F(X509_free) F(EVP_PKEY_free) F(ERR_peek_last_error) \

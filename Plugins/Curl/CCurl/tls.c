@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What libcurl's TLS library reports, and how it reads PEM. Uses symbols.c.
+// The reports of libcurl's TLS library, and the check of PEM files by that library. Uses symbols.c.
 //
 // The functions are those of the OpenSSL or GnuTLS that libcurl itself is linked to. A process may contain several TLS
-// libraries, and the check of a file must use the same one as libcurl.
+// libraries, and the check of a file must use the same library as libcurl.
 
 #include "libcurl.h"
 #include <string.h>

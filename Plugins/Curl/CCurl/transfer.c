@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer is created once, and begins and ends for each request. A transfer collects the bytes of the response, and decides
-// nothing. Uses request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. A transfer only collects the bytes of the response. Uses
+// request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>
@@ -14,8 +14,8 @@ enum {
     HEAD_LIMIT = 524288,
     // libcurl takes trailer lines of at most 4 KiB, but any number of them.
     TRAILERS_LIMIT = 65536,
-    // The most content that one iteration collects; it fits in a block. libcurl must then wait while other transfers are
-    // served.
+    // The maximum number of content bytes of one iteration, which fit in a block. libcurl must then wait, and other transfers
+    // are served.
     BODY_LIMIT = 262144,
     PIECE = 16384,
 };
@@ -47,7 +47,7 @@ void *tpc_buffer_take(tpc_buffer *buffer, size_t *count) {
     *count = buffer->count;
     if (buffer->count == 0) return NULL;
     char *bytes = buffer->bytes;
-    // A reader may keep the memory for long.
+    // The memory must be small, because a reader may keep the memory for long.
     if (buffer->capacity > PIECE && buffer->count < buffer->capacity / 2) {
         char *smaller = tpc_realloc(bytes, buffer->count);
         if (smaller) bytes = smaller;
@@ -110,7 +110,7 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
 }
 
 // Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from that socket. libcurl
-// reads an HTTP/2 connection for all its streams, and itself holds back a single stream.
+// reads an HTTP/2 connection for all streams, and itself stops a single stream.
 static void hold(transfer_t *this, bool is_held) {
     if (!library_of(this)->polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
     if (is_held && tpc_http2_has_answered(this)) return;
@@ -118,7 +118,7 @@ static void hold(transfer_t *this, bool is_held) {
     tpc_connection_hold(this->loop, this->socket.descriptor, is_held);
 }
 
-// Returns the size of the first buffer. Small content of known length needs only its length.
+// Returns the size of the first buffer, which equals the length for small content of known length.
 static size_t room_for_body(transfer_t *this, size_t piece) {
     int64_t left = tpc_transfer_length(&this->shown) - this->shown.received;
     if (left == (int64_t)piece || piece < PIECE) return piece;
@@ -153,8 +153,8 @@ _Thread_local tpc_loop *tpc_current_loop;
 
 enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
 
-// If content has no other end, libcurl accepts the end of the connection as the end of the content. But any attacker on the
-// path can end a connection. Only a close_notify shows that the server has ended the content (RFC 9112 §9.8).
+// If content has no other end, libcurl accepts the end of the connection as the end of the content. An attacker on the path can
+// end a connection. Only a close_notify shows that the server has ended the content (RFC 9112 §9.8).
 static void on_info(const void *session, int where, int value) {
     tpc_loop *loop = tpc_current_loop;
     if (where != SSL_CB_READ_ALERT || (value & 0xFF) != CLOSE_NOTIFY) return;
@@ -228,7 +228,7 @@ static void tell_ended(transfer_t *this) {
 }
 
 static void leave_loop(transfer_t *this) {
-    // libcurl 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
+    // At the removal of a paused HTTP/2 stream, libcurl 7.88 does not free the stream's data.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) library_of(this)->easy_pause(this->easy, 0);
@@ -247,7 +247,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     int code = tpc_set_request(this, request);
     if (code != 0) return code;
     enter_loop(this);
-    // multi_add_handle's other codes are for misuse.
+    // The other codes of multi_add_handle mean a wrong use.
     return library_of(this)->multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
 }
 
@@ -288,7 +288,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
 }
 
 // Only the write callback pauses receiving, when more bytes arrive. If other code pauses receiving while bytes arrive, libcurl
-// 8.14 runs the transfer without a pause, and asks to be called again and again.
+// 8.14 runs the transfer without end.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_RUNNING || transfer->result != TPC_RUNNING) return;
@@ -308,7 +308,7 @@ void tpc_transfer_nudge(tpc_transfer *transfer) {
 
 // MARK: The end of a transfer.
 
-// If libcurl notices the end of a reused connection while writing, or from an HTTP/2 error, libcurl does not send the request
+// If libcurl notices the end of a reused connection during a write or by an HTTP/2 error, libcurl does not send the request
 // again.
 static bool met_dead_connection(const tpc_transfer *transfer, int result) {
     enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55, CURLE_HTTP3 = 95 };
@@ -322,7 +322,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     const tpc_loop *loop = this->loop;
     transfer->result = result;
     if (result && transfer->sends == 0 && this->request.has_refused && !this->request.has_opened) transfer->cause = TPC_CAUSE_ADDRESS;
-    // Looking up a name also needs a descriptor.
+    // The lookup of a name also needs a descriptor.
     if (result && transfer->sends == 0 && !tpc_has_descriptors()) transfer->cause = TPC_CAUSE_NO_DESCRIPTORS;
     if (transfer->cause == TPC_CAUSE_NONE && met_dead_connection(transfer, result)) transfer->cause = TPC_CAUSE_LOST;
     bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
@@ -331,7 +331,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     // An HTTP/2 connection may still carry other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);
-    // If the list is full, the session of this transfer may be missing in it.
+    // If the list is full, this transfer's session may be missing in the list.
     this->connection.has_close_notify = loop->close_notify_count == TPC_CLOSE_NOTIFIES;
     for (size_t index = 0; index < loop->close_notify_count; index++)
         this->connection.has_close_notify |= loop->close_notifies[index] == this->connection.session;

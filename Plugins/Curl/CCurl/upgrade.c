@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A connection that libcurl opens, and another protocol then uses. Uses library.c.
+// A connection that libcurl opens for another protocol. Uses library.c.
 
 #include "engine.h"
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ int tpc_loop_found(const tpc_loop *loop, int index, int *sides) {
 int tpc_upgrade_prepare(tpc_transfer *transfer) {
     int (*set)(CURL *, int, ...) = library_of(whole(transfer))->easy_setopt;
     int code = set(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
-    // The buffer holds only a proxy's response, but remains as long as the connection.
+    // The buffer contains only a proxy's response, but remains as long as the connection.
     if (!code) code = set(easy_of(transfer), CURLOPT_BUFFERSIZE, 1024L);
     // An HTTP proxy would read the other protocol as requests.
     return code ? code : set(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);

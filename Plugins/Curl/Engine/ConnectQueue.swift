@@ -2,21 +2,22 @@
 
 import TurnpikeCore
 
-/// Lets the transfers to a host that may speak HTTP/2 connect one after another.
+/// Lets the transfers to a host that may support HTTP/2 connect one after another.
 ///
-/// If all transfers began at once, each would open its own connection, because no connection is yet
-/// known to carry them all. libcurl 7.88 opens a hundred for two hundred requests. So each transfer
-/// begins when the previous transfer to the host has a connection. When a transfer ends, one more
-/// begins.
+/// If all transfers began at once, each transfer would open its own connection, because none has
+/// shown HTTP/2 yet. For example, libcurl 7.88 opens a hundred connections for two hundred
+/// requests. Each transfer therefore begins when the previous transfer to the host has a
+/// connection. When a transfer ends, one more begins.
 ///
-/// If more transfers run than a host that speaks HTTP/1 may have connections, the queue counts the
-/// further transfers and begins at most as many. libcurl has the same limit, but when a transfer ends, libcurl tries to begin several of the
-/// others (7.88 two or three, 8.14 all), and each failed attempt costs a seventh of a small call.
+/// If more transfers run than an HTTP/1 host may have connections, the queue counts the further
+/// transfers and enforces the limit. libcurl has the same limit, but tries to begin several
+/// transfers when one ends (7.88 two or three, 8.14 all). A failed attempt costs a seventh of a
+/// small call.
 struct ConnectQueue {
     enum Position: Equatable {
-        /// The transfer has not asked for a place, or got one without being counted.
+        /// The transfer is not in the queue, or has begun without being counted.
         case unasked
-        /// The transfer waits, with this number in its queue.
+        /// The transfer waits in the queue, with this number.
         case waiting(Int)
         /// The transfer has begun. Others wait until this transfer has a connection.
         case connecting
@@ -29,12 +30,12 @@ struct ConnectQueue {
     }
 
     final class Host {
-        // `first` is the lowest number of a waiting transfer, and `end` is the next number to give.
+        // `first` is the lowest number of a waiting transfer, and `end` the next number.
         private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
         private var end = 0
         private var connecting = 0
-        /// The number of transfers that wait, or have begun and not ended.
+        /// The number of waiting and running transfers.
         private(set) var count = 0
         fileprivate let place: Place
         private let limit: Int
@@ -123,12 +124,11 @@ struct ConnectQueue {
     private let limit: Int
     private var hosts: [Place: Host] = [:]
 
-    /// - Parameter limit: The most connections to a host; 0 for any number.
+    /// - Parameter limit: The maximum number of connections to a host, or 0 for any number.
     init(limit: Int = 0) { self.limit = limit > 0 ? limit : .max }
 
-    /// Adds a transfer, which may have to wait, to others.
+    /// Adds a transfer, which may have to wait.
     mutating func add(_ transfer: CurlTransfer, besides others: Int = 0) {
-        // Few transfers all have a place, so they are not counted.
         guard transfer.sharedHost != nil || others >= limit, let place = Place(of: transfer)
         else { return }
         let host = hosts[place] ?? Host(place, limit: limit)
@@ -136,13 +136,13 @@ struct ConnectQueue {
         host.add(transfer)
     }
 
-    // Notes that a transfer for which others wait has a connection now. Returns the transfers that
-    // begin now.
+    // Records the connection of a transfer for which others wait. Returns the transfers that begin
+    // now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         transfer.host?.connected(transfer, isHTTP2: isHTTP2) ?? []
     }
 
-    // Notes that a transfer has ended, stopped waiting, or has to begin again. Returns the
+    // Records that a transfer has ended, stopped waiting, or must begin again. Returns the
     // transfers that begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
         guard let host = transfer.host else { return [] }

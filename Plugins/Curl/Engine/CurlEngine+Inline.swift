@@ -2,32 +2,32 @@
 
 import Synchronization
 
-/// A caller that starts a transfer runs an iteration of the loop itself. So libcurl sends the
+/// A caller that starts a transfer runs an iteration of the loop itself. libcurl then sends the
 /// request at once, the caller may poll for the response, and the engine's thread sleeps.
 ///
 /// A caller's iteration saves two thread hops for each small request. A single caller makes 1.6
 /// times as many requests, twice as many as with AsyncHTTPClient (`swift run --package-path
-/// Benchmarks -c release bench peers --only W1`). If more than a few transfers run, a caller's
-/// iteration saves nothing, so the thread runs.
+/// Benchmarks -c release bench peers --only W1`). With more than a few transfers, a caller's
+/// iteration saves nothing, and the thread runs.
 ///
-/// To remove this file: `start` wakes the thread, `due` replaces `threadDue`, and callers get no
-/// sockets.
+/// Without this file, `start` wakes the thread, `due` replaces `threadDue`, and callers do not
+/// poll.
 extension CurlEngine {
     struct InlineRuns {
-        /// Whether callers poll the sockets, and the thread waits only for a wake-up.
+        /// Whether callers poll the sockets and the thread waits only for a wake-up.
         var haveSockets = false
-        /// Whether a caller has run the loop since the thread last ran the loop.
+        /// Whether a caller has run the loop after the thread's last iteration.
         var areInUse = false
     }
 
-    // With more transfers the thread hardly sleeps, and a caller's iteration makes the thread wait.
-    // For 64 requests at once to a server on the same machine, such an iteration costs a third of
-    // the CPU.
+    // With more transfers than this, the thread hardly sleeps, and a caller's iteration makes the
+    // thread wait. For 64 simultaneous requests to a server on the same machine, such iterations
+    // cost a third of the CPU.
     private static let maxLoad = 4
-    // The most polls of a caller for its response, which may arrive in pieces. The caller does not
-    // read the response while it polls, so the thread takes over after these polls.
+    // The maximum number of a caller's polls for a response, which may arrive in pieces. A polling
+    // caller does not read the response. The thread therefore continues after these polls.
     private static let maxPolls = 8
-    // In milliseconds.
+    // The time in milliseconds.
     private static let shortSleep: Int64 = 1000
 
     // Runs iterations of the loop for a caller that has posted a transfer. If the result is false,
@@ -63,8 +63,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = iterate(&state)
         }
-        // While callers poll the sockets, the thread waits only for a wake-up. So the thread must
-        // be woken to take over unfinished transfers of this caller.
+        // While callers poll the sockets, the thread waits only for a wake-up. A wake-up is needed
+        // for unfinished transfers of this caller.
         let isLeft = state.inlineRuns.haveSockets && !isIdle(state)
         if isMore || isLeft || ending != .none || due(state) < state.threadDue {
             state.threadDue = 0
@@ -72,17 +72,16 @@ extension CurlEngine {
         }
     }
 
-    // Returns the latest time at which the thread wakes up. If the thread slept until its next due
-    // time, each caller with an earlier time limit would wake it. So while callers run the loop,
-    // the thread sleeps only briefly.
+    // Returns the latest time at which the thread wakes up. If the thread slept until the next due
+    // time, each caller with an earlier time limit would wake the thread. While callers run the
+    // loop, the thread therefore sleeps only briefly.
     func threadDue(_ state: inout LockedState) -> Int64 {
         guard state.inlineRuns.areInUse else { return due(state) }
         state.inlineRuns.areInUse = false
         return min(due(state), CurlLoop.now + Self.shortSleep)
     }
 
-    // Decides whether callers poll the sockets until the thread is woken. Otherwise their
-    // responses would wake the thread.
+    // Decides whether callers poll the sockets until a wake-up. If not, responses wake the thread.
     func leavesSocketsToCallers(_ state: inout LockedState) -> Bool {
         state.inlineRuns.haveSockets = isIdle(state) && loop.mayPoll
         return state.inlineRuns.haveSockets

@@ -24,7 +24,7 @@ final class CurlEngine: Sendable {
         case now
     }
 
-    /// SAFETY: used only inside the lock.
+    /// SAFETY: the value is used only inside the lock.
     struct LockedState: @unchecked Sendable {
         var transfers: TransferTable
         // The latest time at which the thread wakes up, by the loop's clock.
@@ -34,7 +34,7 @@ final class CurlEngine: Sendable {
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits, at most this many milliseconds; -1 for no limit.
+    /// The kind of the thread's wait, with a limit in milliseconds or -1 for no limit.
     private enum Wait {
         case forSockets(Int32)
         case forWakeup(Int32)
@@ -43,22 +43,22 @@ final class CurlEngine: Sendable {
     let inbox = Mutex(Inbox())
     let state: Mutex<LockedState>
     let loop: CurlLoop
-    // How many threads own `state`, or are about to own it. On Linux, to try
-    // a lock that another thread owns or hands over costs a system call.
+    // The number of threads that own the lock of `state` or are about to own it. On Linux, an
+    // attempt to get a busy lock costs a system call.
     let owners = Atomic(0)
     let load = Atomic(0)
-    // Whether the thread will check the inbox before it waits.
+    // Whether the thread will check the inbox before the next wait.
     private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
-    // nil without a meter.
+    // The metrics, or nil without a meter.
     private let figures: ConnectionFigures?
 
     private static var isShutDown: ClientError {
         ClientError(.cancelled, "the transport was shut down; make a new client")
     }
 
-    // The most transfers whose progress one iteration reports.
+    // The maximum number of transfers whose progress one iteration reports.
     private static let reportLimit = 1024
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl refuses an option.
@@ -78,19 +78,19 @@ final class CurlEngine: Sendable {
         }
     }
 
-    // The thread keeps the engine alive, so the thread has ended.
+    // The thread has already ended, because a running thread keeps the engine alive.
     deinit { loop.free() }
 
     // MARK: From any thread
 
-    // Begins a transfer; a quick transfer begins in an iteration that the caller runs. A transfer
-    // over TLS is not quick, because its handshake would delay the caller.
+    // Begins a transfer. A quick transfer begins in an iteration that the caller runs. A transfer
+    // over TLS is not quick, because the handshake would delay the caller.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         if !isQuick || !runLoopInline(for: transfer) { wake() }
     }
 
-    /// Begins transfers in one iteration, so that no transfer gets the connection of another.
+    /// Begins transfers in one iteration, in which each transfer gets a separate connection.
     func start(_ transfers: [CurlTransfer]) {
         for transfer in transfers { _ = transfer.add(.start) }
         let isClosed = inbox.withLock { inbox in
@@ -105,7 +105,7 @@ final class CurlEngine: Sendable {
         wake()
     }
 
-    /// How many connections are open, and how many of them are active; nil without a meter.
+    /// The numbers of open and of active connections, or nil without a meter.
     var connections: (open: Int, active: Int)? { state.withLock { _ in figures?.table.counts } }
 
     func post(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) {
@@ -120,14 +120,14 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        // `close` ends running transfers while it holds the lock. `close` may be running on this
-        // thread, because a transfer that it ends may be the content of another.
+        // `close` ends running transfers within the lock. `close` may be running on this thread,
+        // because an ended transfer may be the content of another transfer.
         if isClosed, orders.contains(.start) { state.withLock { _ in refuse(transfer) } }
         return !isClosed
     }
 
-    // Fails a transfer that was posted after the end. If an iteration already has the start order,
-    // that iteration fails the transfer.
+    // Fails a transfer that was posted after the end. If an iteration has already taken the start
+    // order, the iteration fails the transfer.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
@@ -150,7 +150,7 @@ final class CurlEngine: Sendable {
     }
 
     func wake() {
-        // The thread checks the inbox before it waits.
+        // The thread checks the inbox before the next wait.
         if loop.isHere { return }
         if !isAwake.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
     }
@@ -179,8 +179,8 @@ final class CurlEngine: Sendable {
         over.settle(.success(()))
     }
 
-    // Runs the waiting jobs. Jobs that these jobs add must wait until the network was checked.
-    // Returns whether there were any jobs.
+    // Runs the waiting jobs. Jobs that are added during this method wait until the next check of
+    // the network. Returns whether any job has run.
     @discardableResult
     private func runJobs(_ list: inout [UnownedJob]) -> Bool {
         jobs.take(into: &list)
@@ -189,7 +189,7 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    /// Returns how to wait for the next iteration; nil after the end.
+    /// Returns the kind of wait before the next iteration, or nil after the end.
     private func iterateOnThread() -> Wait? {
         owners.add(1, ordering: .sequentiallyConsistent)
         return state.withLock { iterateThread(&$0) }
@@ -197,9 +197,9 @@ final class CurlEngine: Sendable {
 
     private func iterateThread(_ state: inout LockedState) -> Wait? {
         defer {
-            // Under the lock, so that the next caller knows that the thread must be woken.
+            // The store is within the lock, because the next caller must know to wake the thread.
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            // Before the last check of the inbox, so that no transfer is overlooked.
+            // The last check of the inbox follows, because no transfer must be overlooked.
             owners.subtract(1, ordering: .sequentiallyConsistent)
         }
         loop.beginIteration()
@@ -218,8 +218,8 @@ final class CurlEngine: Sendable {
 
     // MARK: An iteration
 
-    // Handles the posted transfers, and reports what libcurl has received. Returns how the engine
-    // ends, and whether there is more to report.
+    // Handles the posted transfers, and reports received data. Returns the kind of the engine's
+    // end, and whether more data must be reported.
     func iterate(_ state: inout LockedState) -> (Ending, isMore: Bool) {
         let ending = inbox.withLock { inbox in
             inbox.isNew = false
@@ -244,7 +244,7 @@ final class CurlEngine: Sendable {
     /// The next due time, by the loop's clock.
     func due(_ state: borrowing LockedState) -> Int64 { min(loop.due, state.transfers.due) }
 
-    // Ends the engine. If `ifIdle` is true and transfers were posted meanwhile, does nothing.
+    // Ends the engine, unless `ifIdle` is true and new transfers were posted.
     private func close(_ state: inout LockedState, ifIdle: Bool) -> Bool {
         let left = inbox.withLock { inbox -> [CurlTransfer]? in
             if ifIdle, !inbox.transfers.isEmpty { return nil }
@@ -271,14 +271,14 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// The orders to an engine for a transfer; several may be posted together.
+    /// The orders to an engine for a transfer, of which several may be posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)
         static let cancel = Orders(rawValue: 2)
         static let receive = Orders(rawValue: 4)
         static let send = Orders(rawValue: 8)
-        // No order is posted before the start, because a cancellation may precede the exchange.
+        // Orders are not posted before the start, because a cancellation may precede the exchange.
         static let unstarted = Orders(rawValue: 128)
     }
 }

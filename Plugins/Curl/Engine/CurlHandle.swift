@@ -7,7 +7,7 @@ import TurnpikeSupport
 
 /// An easy handle of libcurl and its received bytes, used under the engine's lock.
 /// `CTurnpikeCurl.h` describes the functions.
-// SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
+// SAFETY: the pointer is valid from `init` to `free`, which is the engine's last call.
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
 
@@ -32,8 +32,7 @@ import TurnpikeSupport
 
     // MARK: One transfer
 
-    // Adds the handle to its loop for a transfer, which the handle keeps alive. Returns libcurl's
-    // code, 0 for success.
+    // Adds the handle to the loop, and retains the transfer. Returns libcurl's code, 0 for success.
     func begin(_ transfer: CurlTransfer) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
         return unsafe transfer.request.withPointers(
@@ -44,7 +43,7 @@ import TurnpikeSupport
         }
     }
 
-    /// Removes the handle from its loop, and releases its transfer.
+    /// Removes the handle from the loop, and releases the transfer.
     func end() {
         let owner = unsafe pointer.pointee.owner
         unsafe tpc_transfer_end(pointer)
@@ -66,7 +65,7 @@ import TurnpikeSupport
 
     var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
-    // Passes the trailer fields to the exchange. Returns their fault, or nil.
+    // Passes the trailer fields to the exchange. Returns the fault of the fields, or nil.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
         let trailers = unsafe pointer.pointee.trailers
         let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)
@@ -79,7 +78,6 @@ import TurnpikeSupport
         }
     }
 
-    /// The number of received bytes of content that were not taken yet.
     var bodyCount: Int { unsafe pointer.pointee.body.count }
 
     func takeBody() -> BodyChunk {
@@ -90,11 +88,11 @@ import TurnpikeSupport
         return unsafe .foreign(UnownedBuffer(start: bytes, count: count, giveBack: giveBack))
     }
 
-    /// nil while the transfer runs.
+    /// libcurl's code, or nil while the transfer runs.
     var result: Int32? {
         let result = unsafe pointer.pointee.result
         guard Int(result) == TPC_RUNNING else { return result }
-        // libcurl would send the request again, and waits for a connection.
+        // libcurl would send the request again, and still waits for a connection.
         return isLost || isRefused || needsHTTP1 || skipsContent ? CurlFault.aborted : nil
     }
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
@@ -155,8 +153,8 @@ import TurnpikeSupport
         }
     }
 
-    // Sets bytes without a copy. The bytes must stay valid until others are set or the handle
-    // ends.
+    // Sets bytes without a copy. The bytes must stay valid until a new value or the end of the
+    // handle.
     func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
         unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
     }
@@ -167,7 +165,7 @@ import TurnpikeSupport
         return unsafe Unmanaged<TrustFiles.Content>.fromOpaque(trust).takeUnretainedValue()
     }
 
-    /// Keeps the content of the trust files alive while libcurl may read it.
+    /// Retains the content of the trust files while libcurl may read the content.
     func keep(_ trust: TrustFiles.Content?) {
         let old = unsafe pointer.pointee.trust
         unsafe pointer.pointee.trust = trust.map { unsafe Unmanaged.passRetained($0).toOpaque() }
@@ -180,13 +178,13 @@ import TurnpikeSupport
     }
 }
 
-/// Easy handles and memory of this process, for programs that look for leaks.
+/// Numbers of easy handles and of bytes in this process, for searches for leaks.
 public enum CurlHandles {
     fileprivate static let count = Atomic(0)
 
-    /// The number of handles, in use or idle.
+    /// The number of used and idle handles.
     public static var live: Int { count.load(ordering: .relaxed) }
-    /// The most idle handles that an engine keeps for later transfers.
+    /// The maximum number of idle handles that an engine keeps for later transfers.
     public static let maxIdle = 256
 
     /// Returns the pages of unused memory to the system.
@@ -196,8 +194,7 @@ public enum CurlHandles {
     public static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
-/// The ends of a transfer's phases, in microseconds since its beginning; 0 for a phase that did not
-/// happen.
+/// The ends of a transfer's phases in microseconds since the begin, or 0 for missing phases.
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool
@@ -238,7 +235,7 @@ private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRaw
 }
 
 extension CurlHandle {
-    /// The status with which a proxy refused to connect, or its equivalent for SOCKS.
+    /// The status with which a proxy refused to connect, or an equivalent status for SOCKS.
     var proxyStatus: HTTPStatus? {
         let status = unsafe tpc_transfer_connect_status(pointer)
         if status > 0 { return (200..<300).contains(status) ? nil : HTTPStatus(status) }
@@ -258,11 +255,10 @@ extension CurlHandle {
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
     var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
-    /// Whether the response came with all of its content, even if the request failed.
+    /// Whether the response has arrived with the whole content, even if the request failed.
     ///
     /// Over HTTP/2, a server may answer early and then end the stream (RFC 9113 §8.1). After a
-    /// complete error response, libcurl ends the stream, and may report its own reset as the
-    /// server's.
+    /// complete error response, libcurl ends the stream, and may report a reset by the server.
     func isWhole(_ result: Int32) -> Bool {
         if isWhole { return true }
         return result == CurlFault.http2Stream && isRefusal
@@ -277,12 +273,11 @@ extension CurlHandle {
         return unsafe length >= 0 && pointer.pointee.received >= length
     }
 
-    /// Whether the status is a redirection or an error, so that the server ignores the content.
+    /// Whether the status is a redirection or an error, after which the server ignores the content.
     private var isRefusal: Bool { unsafe hasHead && pointer.pointee.status >= 300 }
 
     // Whether a redirection or an error of known length has arrived completely by HTTP/2. libcurl
-    // then reads nothing more for the transfer, not even the window update that the rest of the
-    // request waits for.
+    // then reads no more bytes for the transfer, not even a window update for the request.
     var isUnwanted: Bool { carriesMany && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
@@ -290,11 +285,11 @@ extension CurlHandle {
 
     var isLost: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_LOST }
 
-    /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).
+    /// Whether the server refused all offered versions of HTTP (RFC 7301 §3.2).
     var wasOfferedNoVersion: Bool {
         guard result == CurlFault.tlsConnectError else { return false }
         let text = faultText(CurlFault.tlsConnectError)
-        // OpenSSL 1.1 uses the second text.
+        // The second text is from OpenSSL 1.1.
         return text.contains("application protocol") || text.contains("reason(1120)")
     }
 

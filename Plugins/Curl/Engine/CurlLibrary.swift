@@ -3,7 +3,7 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-// SAFETY: a loaded library is never changed or unloaded.
+// SAFETY: a loaded library never changes and is never unloaded.
 @safe struct CurlLibrary: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -37,7 +37,8 @@ import TurnpikeCore
 
     // MARK: Loading
 
-    // Debian's GnuTLS library can be loaded beside the usual one: names and symbol versions differ.
+    // Debian's GnuTLS library can be loaded beside the usual library, because names and symbol
+    // versions differ.
     #if canImport(Darwin)
     private static let names = ["/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"]
     #elseif LinkedLibcurl
@@ -55,7 +56,7 @@ import TurnpikeCore
 
     private static let shared = found(names)
 
-    // The oldest version with which the tests of HTTP/3 ran.
+    // The version is the oldest that was tested with HTTP/3.
     private static let http3 = found(names, oldest: 0x08_0E01, features: TPC_HAS_HTTP3)
         .mapError { error in
             ClientError(
@@ -81,7 +82,7 @@ import TurnpikeCore
                     + reasons.joined(separator: "; ")))
     }
 
-    // Returns why a library cannot be loaded, for tests. `file` is nil for the usual files.
+    // Returns the reason why a library cannot be loaded, for tests. Nil means the usual files.
     static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {
@@ -92,11 +93,10 @@ import TurnpikeCore
     }
 
     /// Loads the library, once in a process.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl or it is too
-    ///   old.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl is missing or too old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
-    /// Loads the usual library if it has HTTP/3, else Debian's library with GnuTLS.
+    /// Loads the usual library, or Debian's library with GnuTLS if the usual one has no HTTP/3.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if neither library has HTTP/3.
     static func loadHTTP3() throws -> CurlLibrary { try http3.get() }
 
@@ -105,13 +105,13 @@ import TurnpikeCore
 
     // MARK: Versions
 
-    // The condition follows from the figures in <doc:HTTP2OverLibcurl>.
+    // The condition follows from the measurements in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }
 
-    // libcurl 7.84 to 8.0 append a folded line to the last field that the handle has received, even
-    // if that field belongs to an earlier response and is freed.
+    // libcurl 7.84 to 8.0 append a folded line to the handle's last field, even if this field
+    // belongs to an earlier response and is freed.
     static func isHandleReuseSound(version: UInt32) -> Bool {
         !(0x07_5400..<0x08_0100).contains(version)
     }

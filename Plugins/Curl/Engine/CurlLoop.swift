@@ -21,7 +21,7 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
-    /// Runs a closure on a thread of its own, with a stack of this many bytes.
+    /// Runs a closure on a new thread, with a stack size in bytes.
     static func startThread(stack: Int, _ run: @escaping @Sendable () -> Void) throws {
         let context = unsafe Unmanaged.passRetained(Work(run: run)).toOpaque()
         let isStarted = unsafe tpc_start_thread(

@@ -4,14 +4,14 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A configuration as libcurl's options, which are set on each handle once.
+/// A configuration as options of libcurl, which are set once on each handle.
 struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     let proxies: ProxyRoutes
-    /// When HTTP/3 is used; `.automatic` means that TCP connects as well and may be faster.
+    // The rule for the use of HTTP/3. With `.automatic`, TCP connects too and may be faster.
     let http3: CurlTransport.HTTP3
-    /// The trust files; nil if libcurl itself reads these.
+    /// The trust files, or nil if libcurl itself reads the files.
     let trustFiles: TrustFiles?
     private let authorityFile: AuthorityFile?
 
@@ -22,8 +22,8 @@ struct CurlOptions: Sendable {
     /// Whether HTTP/2 is used for a server that refuses HTTP/1.1.
     let fallsBackToHTTP2: Bool
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if this libcurl lacks a feature,
-    ///   ``/TurnpikeCore/ClientError/Code/configuration`` if every libcurl lacks it.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if this libcurl lacks a feature, or
+    ///   ``/TurnpikeCore/ClientError/Code/configuration`` if every libcurl lacks the feature.
     init(
         _ configuration: CurlTransport.Configuration, library: CurlLibrary,
         http3: CurlTransport.HTTP3 = .off
@@ -125,14 +125,14 @@ struct CurlOptions: Sendable {
             connections_per_host: long(configuration.maxConnectionsPerHost),
             connections: long(configuration.maxConnections),
             streams: max(1, long(configuration.maxStreamsPerConnection)),
-            // libcurl counts whole seconds, so libcurl stops using a connection in the second after
-            // the last second of this time.
+            // libcurl counts whole seconds. After the last second of this time, libcurl may still
+            // use a connection for another second.
             unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000),
             shares_sessions: library.hasTLS && !library.isHandleReuseSound)
     }
 
-    /// In milliseconds.
+    /// The time in milliseconds.
     var connectTimeout: Int {
         Int(min(max(configuration.connectTimeout.wholeNanoseconds / 1_000_000, 1), 1 << 31))
     }
@@ -179,7 +179,7 @@ struct CurlOptions: Sendable {
         if library.hasTLS { try apply(configuration.trust, setter) }
     }
 
-    // Whole seconds, at least one.
+    // Returns whole seconds, at least one.
     private static func seconds(_ duration: Duration) -> Int {
         Int(min(max(duration.components.seconds, 1), 1 << 30))
     }
@@ -189,12 +189,12 @@ struct CurlOptions: Sendable {
         let code = setter.handle.setProxies(
             http: proxies.http?.curlText, https: proxies.https?.curlText)
         try setter.check(code, "proxy")
-        // The field is for CONNECT only; a server gets the request's own `User-Agent`.
+        // The field is only for CONNECT. A server gets the request's own `User-Agent`.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
-    /// Sets the content of the trust files on a handle, unless the handle has it already.
+    /// Sets the content of the trust files on a handle, unless the content is already set.
     func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)
@@ -245,15 +245,15 @@ struct CurlOptions: Sendable {
                 try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
                 try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
             }
-            // Without a password, OpenSSL would ask for one at the terminal and wait. GnuTLS does
-            // not ask, and reads a key without a password only if none is set.
+            // Without a password option, OpenSSL would wait for input at the terminal. GnuTLS reads
+            // a key without a password only if no password option is set.
             let password = certificate.password ?? (library.hasGnuTLS ? nil : "")
             try setter.set(TPC_KEY_PASSWORD, password, "trust.clientCertificate")
         }
     }
 }
 
-// Sets options. If libcurl refuses an option, throws an error with the setting's name.
+// Sets options. If libcurl refuses an option, throws an error with the name of the setting.
 private struct Setter {
     let handle: CurlHandle
     let library: CurlLibrary

@@ -5,12 +5,12 @@ import TurnpikeCore
 import TurnpikeSupport
 
 struct CurlRequest: Sendable {
-    // The target in absolute form, for proxies; `target` has the form for a server.
+    // The target in absolute form, for proxies. `target` has the form for a server.
     private let url: String
     private let target: String
     // The number of bytes of scheme and authority in the absolute form.
     private let originCount: Int
-    // nil if libcurl itself chooses the right method.
+    // The method, or nil if libcurl itself chooses the right method.
     private let method: String?
     private let isHead: Bool
     private let hasContent: Bool
@@ -23,12 +23,12 @@ struct CurlRequest: Sendable {
     let hasTrailers: Bool
     let isSecure: Bool
     let isShareable: Bool
-    /// Whether the content is not decoded, because the caller names the codings.
+    /// Whether the content is not decoded, because the request has an `Accept-Encoding`.
     let takesContentAsItComes: Bool
     let route: CurlRoute?
 
-    // `length` is nil if there is no content, or if its size is unknown. `decodes` says whether the
-    // request accepts codings. Throws if libcurl cannot send the request.
+    // `length` is nil without content, or for content of unknown length. `decodes` is true if the
+    // request accepts codings. Throws an error if libcurl cannot send the request.
     init(
         _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, isFresh: Bool = false,
         route: CurlRoute? = nil
@@ -49,7 +49,7 @@ struct CurlRequest: Sendable {
             throw ClientError(
                 .unsupported, "libcurl cannot send HEAD with a body; use QUERY or POST")
         }
-        // Methods that expect content announce that there is none (RFC 9110 §8.6).
+        // Methods that expect content send `Content-Length: 0` without content (RFC 9110 §8.6).
         let announces = method == .post || method == .put || method == .patch || method == .query
         hasContent = announces || !body.isEmpty
         contentLength = hasContent ? body.isEmpty ? 0 : length ?? -1 : -1
@@ -62,8 +62,8 @@ struct CurlRequest: Sendable {
         asksForConsent = hasContent && lines.hasExpect
     }
 
-    // Calls a closure with the request in C's form. `only` is the only version that the server
-    // accepts, if known.
+    // Calls a closure with the request in C's form. `only` is the single version that the server
+    // accepts, or nil if unknown.
     func withPointers(
         version only: TransferStateMachine.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
@@ -114,12 +114,12 @@ extension Request {
     fileprivate var targetForms: (url: String, target: String, originCount: Int) {
         let uri = targetURI
         let url = uri.absoluteForm
-        // The last proxy turns a URL without a path into the asterisk (RFC 9112 §3.2.4).
+        // The last proxy changes a URL without a path to the asterisk form (RFC 9112 §3.2.4).
         if asksServer { return (url, "*", url.utf8.count) }
         let target = uri.originForm
         let originCount = url.utf8.count - target.utf8.count
         if url.hasSuffix(target) { return (url, target, originCount) }
-        // A URL without a path gets the slash of the origin form.
+        // In the origin form, a URL without a path has the path `/`.
         return (url.dropLast(target.utf8.count - 1) + target, target, originCount + 1)
     }
 }
@@ -147,7 +147,7 @@ private struct FieldLines {
         }
         bytes += field.name.rawValue.utf8
         if field.value.isEmpty {
-            // If a colon ends an empty field, libcurl does not send the field.
+            // libcurl sends an empty field only with a semicolon instead of the colon.
             bytes.append(UInt8(ascii: ";"))
         } else {
             bytes += ": ".utf8
@@ -158,9 +158,9 @@ private struct FieldLines {
 
     /// Adds the lines that libcurl needs, and defaults for fields that the request does not have.
     mutating func complete(hasContent: Bool, decodes: Bool) {
-        // An empty field stops libcurl from sending `Expect: 100-continue` before large content.
+        // This empty field prevents `Expect: 100-continue` before large content.
         if hasContent, !hasExpect { add("Expect:") }
-        // RFC 9110 §10.1.4. libcurl does not send this field over HTTP/2.
+        // `TE` needs this field (RFC 9110 §10.1.4). libcurl does not send this field over HTTP/2.
         if hasTE { add("Connection: TE") }
         if !hasUserAgent { add("User-Agent: turnpike") }
         if decodes, !hasAcceptEncoding {

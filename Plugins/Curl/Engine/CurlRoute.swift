@@ -3,21 +3,21 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// A request's own settings for its connection: the target, and the rule for addresses.
+/// A request's own settings for the connection, with the target and the rule for addresses.
 struct CurlRoute: Sendable {
     /// The endpoint of the connection, instead of the URL's host.
     let target: ConnectTarget?
-    /// Whether the request must not share a connection with others; see `request.c`.
+    /// Whether the request must not share a connection with other requests; see `request.c`.
     let needsHTTP1: Bool
-    // Checks each address. The rule is nil through a proxy, because the connection then goes to the
-    // proxy.
+    // The rule that checks each address. With a proxy, the rule is nil, because libcurl connects to
+    // the proxy.
     private let rule: AddressRule?
     private let proxyTrait: Int
     private let line: String?
 
-    /// Creates a route; nil if the request has neither a connect target nor an effective rule.
+    /// Creates a route, or returns nil without a connect target and without an effective rule.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot connect to the
-    ///   target here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` if the rule refuses the target.
+    ///   target, or ``/TurnpikeCore/ClientError/Code/urlPolicy`` if the rule refuses the target.
     init?(_ request: Request, _ options: CurlOptions) throws {
         guard let origin = request.origin else { return nil }
         target = request.options.connectTarget
@@ -90,7 +90,8 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `request.c`. 0 for a name, because libcurl would use the scope of an IPv6 address.
+    // The scope that `request.c` describes. The scope is 0 for a name, because libcurl would use
+    // another scope for an IPv6 address.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):
@@ -104,8 +105,7 @@ struct CurlRoute: Sendable {
 }
 
 extension ConnectTarget {
-    /// The endpoint's address for a timeline, from the IP address that libcurl reports: the address
-    /// with its port, or the path of the socket; nil if unknown.
+    /// Returns the address and port or the socket's path for a timeline, or nil if unknown.
     func peer(_ address: String?) -> String? {
         switch self {
         case .host(_, let port):
@@ -115,7 +115,7 @@ extension ConnectTarget {
     }
 }
 
-/// The key for sharing connections: an origin, and the connect target if there is one.
+/// The key for sharing connections, made of an origin and an optional connect target.
 struct Destination: Hashable, Sendable {
     let origin: Origin
     let target: ConnectTarget?

@@ -4,13 +4,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// One exchange in an engine: connects libcurl's handle with the ``/TurnpikeCore/Exchange`` that
-/// the caller waits for.
-/// ``TransferStateMachine`` decides. The transfer turns libcurl's reports into events, and carries
-/// out the actions for its handle and its exchange. ``TransferTable`` carries out the other
-/// actions.
-// SAFETY: `exchange` is set before an engine has the transfer. From then on, it and all members
-// below the mark “Under the engine's lock” are used only under that lock.
+/// One exchange in an engine, between libcurl's handle and the caller's ``/TurnpikeCore/Exchange``.
+/// ``TransferStateMachine`` decides. The transfer converts libcurl's reports to events, and
+/// performs the actions for the handle and the exchange. ``TransferTable`` performs the rest.
+// SAFETY: `exchange` is set before an engine has the transfer. After that, `exchange` and all
+// members below the mark “Under the engine's lock” are used only under that lock.
 final class CurlTransfer: @unchecked Sendable {
     private enum Head {
         case unread(HeadBytes)
@@ -19,19 +17,19 @@ final class CurlTransfer: @unchecked Sendable {
 
     let request: CurlRequest
     let upload: CurlUpload?
-    /// The content of the trust files; set before the transfer is passed to an engine.
+    /// The content of the trust files, which is set before an engine has the transfer.
     var trust: TrustFiles.Content?
-    /// The origin whose offer of HTTP/3 the transfer uses, or nil; set before an engine has the
-    /// transfer.
+    // The origin whose HTTP/3 offer the transfer uses, or nil. The origin is set before an engine
+    // has the transfer.
     var alternative: AlternativeOrigin?
     private let url: URL
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
     private var exchange: Exchange?
-    // The caller takes these times. If the caller was cancelled, an engine may still write the
-    // times.
+    // The caller takes these times. After a cancellation, an engine may still write the times.
     private let keptTimes = Mutex<CurlTimes?>(nil)
-    // The engine owns the head until the exchange gets it; then only the caller uses it (`read`).
+    // The engine owns the head until the exchange gets the head. After that, only the caller uses
+    // the head (`read`).
     private var head: Head?
 
     // MARK: Under the engine's lock
@@ -41,11 +39,11 @@ final class CurlTransfer: @unchecked Sendable {
     /// The transfer's index in the table's list, or -1.
     var place = -1
     var position = ConnectQueue.Position.unasked
-    /// The transfers with which the queue counts this one; nil if the position is `unasked`.
+    /// The transfers that the queue counts together with this transfer, or nil for `unasked`.
     var host: ConnectQueue.Host?
     /// The time limit for a connection, by the loop's clock.
     var connectDue: Int64 = 0
-    /// The host or connect target, if one connection to it may carry many transfers at once; see
+    /// The host or connect target if transfers may share one connection to it; see
     /// ``ConnectQueue``.
     private(set) var sharedHost: Destination?
 
@@ -70,13 +68,13 @@ final class CurlTransfer: @unchecked Sendable {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    // Sets the exchange. Exchange and transfer reference each other until ``leave()``.
+    // Sets the exchange. Exchange and transfer retain each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
-    /// The times of the phases, after the head has arrived or the transfer has failed.
+    /// Takes the times of the phases, after the head or after a failure.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    // Adds orders. Returns true if the transfer had no orders, so that it must be posted.
+    // Adds orders. Returns true if the transfer had no orders and must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -96,18 +94,18 @@ extension CurlTransfer {
 
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// Whether its connection may carry many requests; nil while it has no connection.
+    /// Whether the connection may carry many requests, or nil without a connection.
     var carriesMany: Bool? { handle.flatMap { $0.sends > 0 ? $0.carriesMany : nil } }
 
     var version: TransferStateMachine.Version? { life.version }
 
-    /// Offers only one version, and shares connections to a destination if there is one.
+    /// Offers only one version, and shares connections to the destination unless it is nil.
     func need(_ version: TransferStateMachine.Version, of shared: Destination?) {
         life.version = version
         if request.isShareable { sharedHost = shared }
     }
 
-    // Handles an event, and carries out the actions for only this transfer. Returns all actions.
+    // Handles an event, and performs the actions for only this transfer. Returns all actions.
     func advance(_ event: TransferStateMachine.Event, failing error: (any Error)? = nil) -> Actions
     {
         let actions = life.handle(event)
@@ -133,7 +131,7 @@ extension CurlTransfer {
         return advance(.handleGiven)
     }
 
-    /// Checks whether the request was sent, because libcurl does not report this.
+    /// Checks whether the request was sent, because libcurl does not report the send.
     func noteConnection() -> Actions {
         guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
         return advance(.requestSent)
@@ -147,10 +145,9 @@ extension CurlTransfer {
                 to: request.route?.target, hadPlace: handle?.hadPlace ?? (sharedHost != nil)))
     }
 
-    // Releases the handle. Returns the handle, and whether it can be reused. libcurl counts how
-    // often a handle has met a dead connection, and fails after several. libcurl also remembers
-    // that a handle has sent trailers. In libcurl 8.18, a handle that was paused never connects
-    // again.
+    // Releases the handle. Returns the handle, and whether the handle can be reused. libcurl counts
+    // the dead connections of a handle, and fails after several. libcurl also stores that a handle
+    // has sent trailers. In libcurl 8.18, a handle that was paused never connects again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -160,7 +157,7 @@ extension CurlTransfer {
         return (handle, isReusable)
     }
 
-    /// Ends the transfer with an error before the engine's table has the transfer.
+    /// Ends the transfer with an error before the transfer is in the engine's table.
     func refuse(_ error: any Error) {
         _ = advance(.failed, failing: error)
         leave()
@@ -172,11 +169,11 @@ extension CurlTransfer {
         exchange = nil
     }
 
-    // Reports the bytes that libcurl has collected, and returns all actions. `fallsBack` says
-    // whether HTTP/2 is used if a server refuses HTTP/1.1.
+    // Reports the bytes that libcurl has collected, and returns all actions. If `fallsBack` is
+    // true, HTTP/2 is used after a server refuses HTTP/1.1.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
-        // There may be several events. `pass` carries out their actions for the exchange.
+        // There may be several events. `pass` performs the actions for the exchange.
         var actions = noteConnection()
         let count = handle.bodyCount
         let chunk = handle.takeBody()
@@ -198,14 +195,14 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
-        // Without received bytes, the reader has not said whether it wants more.
+        // Without received bytes, the demand of the reader is unknown.
         if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    // Carries out the actions for the exchange, waking the reader once. Returns whether the reader
-    // wants more.
+    // Performs the actions for the exchange, and wakes the reader once. Returns whether the reader
+    // needs more bytes.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
     ) -> Bool {

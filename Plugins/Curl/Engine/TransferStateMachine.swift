@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The states of a transfer, and how each event changes the state.
+/// The states of a transfer, and the transitions for each event.
 ///
 /// This file has no side effects. ``CurlTransfer`` and ``TransferTable`` create the events, and
-/// carry out the actions that ``handle(_:)`` returns.
+/// perform the actions that ``handle(_:)`` returns.
 ///
 ///     new ── started ──▶ awaitingContent ── contentReady ──▶ queued ── connectAllowed ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
 /// If a transfer fails before the head and the server has certainly done nothing, `connecting` or
 /// `sending` may become `awaitingContent`. The request is then sent with another handle. Any other
-/// end leads to `ended`, also from earlier states.
+/// end leads to `ended`, from any state.
 struct TransferStateMachine {
     enum State: Equatable {
         /// The engine does not have the transfer yet.
         case new
         /// A task opens the content of the request.
         case awaitingContent
-        /// Other transfers to the same host begin first.
+        /// The transfer waits for other transfers to the same host.
         case queued
         /// The transfer may begin, but has no handle yet.
         case starting
-        /// The transfer has a handle, and has sent nothing.
+        /// The transfer has a handle, and the request was not sent.
         case connecting
         /// The request was sent, at least in part.
         case sending
@@ -40,8 +40,8 @@ struct TransferStateMachine {
         /// The TLS connection is closed. The content is complete only if the server sent
         /// close_notify.
         case announcedEnd
-        /// After this many more bytes. The request has `Expect: 100-continue`, and libcurl may not
-        /// notice that the response is complete.
+        /// The content ends after this number of further bytes. The request has `Expect:
+        /// 100-continue`, and libcurl may not notice the end of the response.
         case bytes(Int64)
     }
 
@@ -55,14 +55,14 @@ struct TransferStateMachine {
         case requestSent
         case headCame(ContentEnd)
         case bytesCame(Int, rest: RequestRest)
-        /// libcurl was told to pause, because enough bytes have arrived for one iteration.
+        /// libcurl was paused, because enough bytes have arrived for one iteration.
         case bufferFilled
         case readerHolds
         case readerWantsMore
         /// An address of the host refused a connection. The host may have other addresses.
         case addressRefused
-        /// libcurl reports that the response is complete, or failed after it was complete. `wasCut`
-        /// means that its TLS connection ended without a close_notify.
+        /// libcurl reports a complete response, or a failure after a complete response. `wasCut`
+        /// means that the TLS connection ended without a close_notify.
         case handleSucceeded(wasCut: Bool)
         case handleFailed(Failure)
         case connectTimedOut
@@ -71,9 +71,9 @@ struct TransferStateMachine {
         case failed
     }
 
-    /// The rest of the request's content when bytes of the response arrive.
+    /// The state of the request's content when bytes of the response arrive.
     enum RequestRest: Equatable {
-        /// All content was sent, or the server may still want the rest.
+        /// All content was sent, or the server may still need the rest.
         case wanted
         /// libcurl has read nothing of the content.
         case untouched
@@ -83,7 +83,7 @@ struct TransferStateMachine {
 
     struct Failure: Equatable {
         let cause: Cause
-        /// Whether the content of the request can be read from its beginning again.
+        /// Whether the content of the request can be read again from the beginning.
         let canReopen: Bool
     }
 
@@ -95,19 +95,19 @@ struct TransferStateMachine {
     enum Cause: Equatable {
         /// The server has certainly not acted on the request (RFC 9113 §8.7).
         case refused
-        /// The server accepts only this version, which was not offered, or requires this version
-        /// for this request (HTTP_1_1_REQUIRED, RFC 9113 §7).
+        /// The server accepts only this version, which was not offered, or requires the version for
+        /// this request (HTTP_1_1_REQUIRED, RFC 9113 §7).
         case needs(Version)
-        /// After the head, libcurl wanted to send the request again, and dropped the content.
+        /// libcurl has dropped the response content, because libcurl would send the request again.
         case droppedContent
         case other
     }
 
-    /// The actions to carry out.
+    /// The actions after an event.
     ///
-    /// The transfer first carries out its own actions (from ``open`` to ``tryNextAddress``). Then
-    /// the table carries out the actions that concern other transfers. Transfer and table follow
-    /// the order of this list. The transfer begins ``restart``, and the table completes it.
+    /// The transfer first performs its own actions (from ``open`` to ``tryNextAddress``). The table
+    /// then performs the actions that affect other transfers. Transfer and table follow the order
+    /// of this list. The transfer begins ``restart``, and the table completes ``restart``.
     struct Actions: OptionSet {
         let rawValue: UInt16
         static let admitNext = Actions(rawValue: 1 << 0)
@@ -116,7 +116,7 @@ struct TransferStateMachine {
         /// Offer only the version that the server needs.
         static let useVersion = Actions(rawValue: 1 << 2)
         static let enqueue = Actions(rawValue: 1 << 3)
-        /// Take a handle, and let libcurl begin.
+        /// Take a handle, and begin the transfer in libcurl.
         static let begin = Actions(rawValue: 1 << 4)
         static let open = Actions(rawValue: 1 << 5)
         static let deliver = Actions(rawValue: 1 << 6)
@@ -126,14 +126,14 @@ struct TransferStateMachine {
         static let resume = Actions(rawValue: 1 << 10)
         static let resumeUpload = Actions(rawValue: 1 << 11)
         static let tryNextAddress = Actions(rawValue: 1 << 12)
-        /// Release the handle, and keep it for another transfer if it can be reused.
+        /// Release the handle, and keep a reusable handle for another transfer.
         static let release = Actions(rawValue: 1 << 13)
-        /// Leave the engine; always the last action.
+        /// Leave the engine, as the last action.
         static let leave = Actions(rawValue: 1 << 14)
     }
 
     private(set) var state: State
-    /// nil until the server has said which versions it accepts.
+    /// The version that the server accepts, or nil if unknown.
     var version: Version?
     private var repeats = 0
 
@@ -149,8 +149,7 @@ struct TransferStateMachine {
         }
     }
 
-    // Moves to the next state, and returns the actions. An event that has no meaning in the
-    // current state changes nothing.
+    // Changes the state, and returns the actions. An event without a meaning has no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []
@@ -199,8 +198,8 @@ struct TransferStateMachine {
         }
     }
 
-    // A server may answer before it has the whole request (RFC 9113 §8.1). If a server answers
-    // instead of sending 100, libcurl 8.14 ends, and 8.18 sends all content after a second.
+    // A server may answer before the end of the request (RFC 9113 §8.1). If a server answers
+    // without a 100, libcurl 8.14 ends, and 8.18 sends all content after a second.
     private mutating func receive(
         _ count: Int, _ rest: RequestRest, _ readState: ReadState, _ contentEnd: ContentEnd
     ) -> Actions {
@@ -212,7 +211,7 @@ struct TransferStateMachine {
         return move(to: .receiving(readState, until: contentEnd), delivery)
     }
 
-    /// Returns nil if the request must not be sent again.
+    /// Restarts the transfer, or returns nil if the request must not be sent again.
     private mutating func restart(after failure: Failure) -> Actions? {
         let mayRepeat =
             switch failure.cause {

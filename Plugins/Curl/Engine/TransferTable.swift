@@ -2,10 +2,10 @@
 
 import TurnpikeCore
 
-/// The transfers and the idle handles of an engine; used under the engine's lock.
+/// The transfers and the idle handles of an engine, used under the engine's lock.
 ///
-/// The table carries out the actions of a ``TransferStateMachine`` that concern other transfers,
-/// too: the queue (``ConnectQueue``), the handles, and the list of running transfers.
+/// The table performs the actions of a ``TransferStateMachine`` that affect the queue
+/// (``ConnectQueue``), the handles, and the list of running transfers.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
@@ -14,9 +14,9 @@ struct TransferTable {
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
     private var queue: ConnectQueue
-    // The transfers that the queue lets begin.
+    // The transfers that may begin now.
     private var ready: [CurlTransfer] = []
-    /// When a transfer may have waited too long for its connection, by the loop's clock.
+    /// The time of the loop's clock at which a wait for a connection may be too long.
     private(set) var due = Int64.max
     private var http2Places: Set<Destination> = []
     private static let maxPlaces = 1000
@@ -29,13 +29,13 @@ struct TransferTable {
         maxIdle = options.library.isHandleReuseSound ? CurlHandles.maxIdle : 0
     }
 
-    /// Makes a first handle, so that libcurl checks the options.
+    /// Creates a first handle, which makes libcurl check the options.
     mutating func prepare() throws { idle.append(try loop.makeHandle(options)) }
 
     var count: Int { running.count }
     var isEmpty: Bool { running.isEmpty }
 
-    /// Whether a transfer is the only one, and waits only for its peer.
+    /// Whether a transfer is the only one, and waits only for the peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
     mutating func obey(_ transfer: CurlTransfer) {
@@ -46,8 +46,7 @@ struct TransferTable {
         if !orders.isDisjoint(with: [.start, .send]) { offerContent(of: transfer) }
     }
 
-    // Reports received bytes. Returns whether there is more to report, or another transfer has
-    // begun.
+    // Reports received bytes. Returns whether bytes remain or another transfer has begun.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
             guard let handle = loop.nextReady() else { return admitReady() }
@@ -66,8 +65,8 @@ struct TransferTable {
         }
     }
 
-    // Fails the transfers that have waited too long for a connection, or for a place within the
-    // limits. libcurl has no time limit for such a place.
+    // Fails the transfers that have waited too long for a connection, or for permission within the
+    // limits. libcurl has no time limit for this permission.
     mutating func failLate() {
         let now = CurlLoop.now
         guard due <= now else { return }
@@ -83,7 +82,7 @@ struct TransferTable {
         }
     }
 
-    // In milliseconds. The pause avoids searching a long list once for each transfer.
+    // The time in milliseconds. The pause prevents a search through a long list for each transfer.
     private static let lateness: Int64 = 10
 
     mutating func close(_ error: ClientError) {
@@ -105,7 +104,7 @@ struct TransferTable {
         advance(transfer, .started)
     }
 
-    // A transfer queues only when its content is ready, because others would wait for that content.
+    // A transfer joins the queue only with ready content, because others would wait for it.
     private mutating func offerContent(of transfer: CurlTransfer) {
         if transfer.hasContentReady { advance(transfer, .contentReady) }
     }

@@ -4,12 +4,12 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Which origins offer HTTP/3 at their own host and port (RFC 7838); a bounded number of origins.
+/// The HTTP/3 offers of a bounded number of origins at their own host and port (RFC 7838).
 final class AlternativeServices: Sendable {
     private enum Entry: BoundedMapEntry {
         case none
         case offered(until: MonotonicInstant)
-        /// HTTP/3 has failed, so offers have no effect until this time.
+        /// HTTP/3 has failed. Offers have no effect until this time.
         case failed(until: MonotonicInstant)
 
         var isInUse: Bool { false }
@@ -17,11 +17,11 @@ final class AlternativeServices: Sendable {
 
     private let entries = Mutex(BoundedMap<Origin, Entry>())
 
-    /// How long TCP is used after a failure; Chromium's first waiting time.
+    /// The time for which TCP is used after a failure, as in Chromium after a first failure.
     static let failureTime: Duration = .seconds(300)
-    // RFC 7838 §3.1.
+    // The default is from RFC 7838 §3.1.
     private static let defaultAge: Int64 = 86_400
-    // A year. Longer times could overflow.
+    // The limit is a year, because longer times could overflow.
     private static let maxAge: Int64 = 31_536_000
 
     func offersHTTP3(_ origin: Origin, at now: MonotonicInstant) -> Bool {
@@ -31,16 +31,16 @@ final class AlternativeServices: Sendable {
         }
     }
 
-    // Notes the offer in a response of an origin. A new field replaces all earlier fields.
+    // Records the offer in a response of an origin. A new field replaces all earlier fields.
     func note(_ head: ResponseHead, of origin: Origin, at now: MonotonicInstant) {
-        // RFC 7838 §6.
+        // A 421 invalidates the offer (RFC 7838 §6).
         if head.status == 421, head.version == "3" { return noteFailure(of: origin, at: now) }
         let values = head.headers.values(of: "Alt-Svc")
         if values.isEmpty { return }
         let received = max(0, Int64(head.headers[.age] ?? "") ?? 0)
         let age = values.compactMap { Self.age(of: $0, origin) }.first.map { $0 - received } ?? 0
         entries.withLock { entries in
-            // Only an origin with an offer takes up space.
+            // Only an origin with an offer is stored.
             guard age > 0 || entries[origin] != nil else { return }
             entries.update(origin, orMake: .none) { entry in
                 if case .failed(let end) = entry, now < end { return }
@@ -49,14 +49,13 @@ final class AlternativeServices: Sendable {
         }
     }
 
-    /// Notes that HTTP/3 has failed, or was slower than TCP with its delay.
+    /// Records that HTTP/3 has failed, or was slower than the delayed TCP.
     func noteFailure(of origin: Origin, at now: MonotonicInstant) {
         let end = now.advanced(by: Self.failureTime)
         entries.withLock { $0.update(origin, orMake: .none) { $0 = .failed(until: end) } }
     }
 
-    /// Returns for how many seconds a field value offers HTTP/3 at the origin itself; nil if there
-    /// is no such offer.
+    /// Returns the validity in seconds of an HTTP/3 offer at the origin itself, or nil.
     static func age(of value: String, _ origin: Origin) -> Int64? {
         for alternative in Grammar.split(value[...], at: UInt8(ascii: ",")) {
             let parts = Grammar.split(alternative, at: UInt8(ascii: ";"))
@@ -74,7 +73,7 @@ final class AlternativeServices: Sendable {
         return nil
     }
 
-    // An empty host is that of the origin.
+    // An empty host means the host of the origin.
     private static func isSame(_ host: Substring, _ own: String) -> Bool {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let bare = isBracketed ? host.dropFirst().dropLast() : host
@@ -82,7 +81,7 @@ final class AlternativeServices: Sendable {
     }
 }
 
-/// An origin whose requests use HTTP/3 because the origin has offered HTTP/3.
+/// An origin that has offered HTTP/3 and whose requests use HTTP/3.
 struct AlternativeOrigin: Sendable {
     let origin: Origin
     let services: AlternativeServices

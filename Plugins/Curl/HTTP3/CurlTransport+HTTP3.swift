@@ -3,27 +3,28 @@
 import TurnpikeCore
 
 extension CurlTransport {
-    /// When HTTP/3 is used (RFC 9114).
+    /// The rule for the use of HTTP/3 (RFC 9114).
     ///
-    /// HTTP/3 needs one of the libcurls in <doc:HTTP2OverLibcurl>. Without such a libcurl, creating
-    /// the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3 uses no proxy
-    /// and no Unix socket. A request is never sent in TLS early data (0-RTT).
+    /// HTTP/3 needs one of the libcurls in <doc:HTTP2OverLibcurl>. Without such a libcurl, the
+    /// creation of the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3
+    /// uses no proxy and no Unix socket. A request is never sent in TLS early data (0-RTT).
     public enum HTTP3: String, Sendable, CaseIterable {
-        /// Never.
+        /// Never uses HTTP/3.
         case off
-        /// For an origin that has offered HTTP/3 at its own host and port (`Alt-Svc`, RFC 7838).
+        /// Uses HTTP/3 for an origin that has offered it at the same host and port (`Alt-Svc`, RFC
+        /// 7838).
         ///
-        /// libcurl tries TCP as well if HTTP/3 does not answer soon. If HTTP/3 fails, the origin's
+        /// If HTTP/3 does not answer soon, libcurl tries TCP too. If HTTP/3 fails, the origin's
         /// requests use TCP for five minutes. Upgrades, and requests with a connect target or with
         /// trailers, always use TCP.
         case automatic
-        /// Always. URLs other than https, request trailers and upgrades fail as
+        /// Always uses HTTP/3. URLs other than https, request trailers and upgrades fail as
         /// ``/TurnpikeCore/ClientError/Code/unsupported``.
         case only
     }
 
-    /// Creates a transport with HTTP/3, and otherwise the default configuration.
-    /// - Parameter http3: When HTTP/3 is used.
+    /// Creates a transport with the default configuration except for HTTP/3.
+    /// - Parameter http3: The rule for the use of HTTP/3.
     /// - Throws: The errors of ``init(configuration:)``.
     public convenience init(http3: HTTP3) throws {
         var configuration = Configuration()
@@ -31,7 +32,7 @@ extension CurlTransport {
         try self.init(configuration: configuration)
     }
 
-    /// The options for most requests, and those for requests to origins that offer HTTP/3.
+    /// Returns the options for most requests, and the options for origins that offer HTTP/3.
     static func options(
         _ configuration: Configuration
     ) throws -> (usual: CurlOptions, http3: CurlOptions?) {
@@ -64,7 +65,7 @@ extension CurlTransport {
         return http3.lane
     }
 
-    /// Returns the origin whose offers count for a request; nil if the request goes elsewhere.
+    /// Returns the origin whose offers apply to a request, or nil if none apply.
     func alternativeOrigin(of request: Request) -> Origin? {
         guard let origin = request.origin, origin.scheme == "https",
             request.options.connectTarget == nil, !lane.options.proxies.route(origin)
@@ -93,7 +94,7 @@ final class CurlLane: Sendable {
         self.engines = engines
     }
 
-    /// Requests to one origin or endpoint share connections, so these requests use one engine.
+    /// Returns one engine for all requests to an origin or endpoint, which share connections.
     func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
         if engines.count == 1 { return engines[0] }
         let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0

@@ -3,8 +3,9 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// Reports the connections of an engine to a meter, after each iteration that changed them.
-// SAFETY: an engine uses it under its lock. The loop calls back only within iterations.
+/// Reports the connections of an engine to a meter, after each iteration with a change.
+// SAFETY: an engine uses the object under the engine's lock. The loop calls back only within
+// iterations.
 final class ConnectionFigures: @unchecked Sendable {
     private struct Labels {
         let all: [String: String]
@@ -81,7 +82,7 @@ final class ConnectionFigures: @unchecked Sendable {
 
     // MARK: Callbacks of the loop
 
-    // The functions that the loop calls, which do not keep this object alive.
+    // The functions that the loop calls. The functions do not retain this object.
     var watcher: tpc_pool_watcher {
         unsafe tpc_pool_watcher(
             watcher: Unmanaged.passUnretained(self).toOpaque(), opening: noteOpening,
@@ -132,12 +133,12 @@ private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
     unsafe figures(watcher)?.table.closed(descriptor, at: CurlLoop.now)
 }
 
-/// The open connections of an engine, and the number of transfers on each.
+/// The open connections of an engine, with the number of transfers on each connection.
 ///
-/// A connection counts from its first request on, so it never counts if its handshake fails. A
-/// connection with a transfer is active; other connections are idle. libcurl identifies the
-/// connection of a request only by its ports. For a Unix socket, the connection is found when
-/// libcurl waits for the socket.
+/// A connection counts from the first request on. A connection with a failed handshake never
+/// counts. A connection with a transfer is active, and other connections are idle. libcurl reports
+/// only the ports of a request's connection. The connection of a Unix socket is found when libcurl
+/// waits for the socket.
 struct ConnectionTable {
     struct Change: Equatable {
         var active = 0
@@ -145,24 +146,24 @@ struct ConnectionTable {
         var opened = 0
         var closed = 0
         var reused = 0
-        /// How long the closed connections had been open, in milliseconds.
+        /// The open times of closed connections in milliseconds.
         var ages: [Int64] = []
     }
 
     struct Group: Hashable {
-        /// The origin of the request that opened a connection; nil for the groups above the limit.
+        /// The origin of the request that opened a connection, or nil in groups above the limit.
         var origin: Origin?
-        /// The peer: an IP address, or the path of a Unix socket; nil above the limit.
+        /// The IP address or the path of the Unix socket, or nil in groups above the limit.
         var address: String?
-        /// The peer's port; 0 for a Unix socket.
+        /// The peer's port, or 0 for a Unix socket.
         var port = 0
-        /// The version of HTTP, 1 to 3; 0 if unknown.
+        /// The version of HTTP from 1 to 3, or 0 if unknown.
         var version: Int
     }
 
     typealias Transfer = UInt
 
-    // A socket on which no request was sent yet.
+    // A socket without a sent request.
     private struct Attempt {
         let transfer: Transfer
         let address: String
@@ -170,7 +171,7 @@ struct ConnectionTable {
     }
 
     private struct Connection {
-        // Distinguishes the connection from a later connection with the same descriptor.
+        // A number that differs for a later connection with the same descriptor.
         let number: Int
         let group: Int
         let localPort: Int
@@ -197,10 +198,10 @@ struct ConnectionTable {
     private var count = 0
     private let maxGroups: Int
 
-    /// At most `maxGroups` groups have a peer, and at most as many have no peer.
+    /// Creates a table with at most `maxGroups` groups with a peer, and as many without a peer.
     init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
 
-    /// How many connections are open, and how many of them are active.
+    /// The numbers of open and of active connections.
     var counts: (open: Int, active: Int) {
         (connections.count, connections.values.count { $0.transfers > 0 })
     }
@@ -218,12 +219,12 @@ struct ConnectionTable {
     mutating func opening(
         _ descriptor: Int32, for transfer: Transfer, to address: String, _ port: Int, at now: Int64
     ) {
-        // The system gives a descriptor again only after it was closed.
+        // The system reuses a descriptor only after the descriptor was closed.
         closed(descriptor, at: now)
         attempts[descriptor] = Attempt(transfer: transfer, address: address, port: port)
     }
 
-    // Notes that a request is about to be sent. `localPort` is 0 for a Unix socket; `now` is in
+    // Records a request before the send. `localPort` is 0 for a Unix socket. `now` is in
     // milliseconds.
     mutating func sending(
         _ transfer: Transfer, from localPort: Int, to address: String, _ port: Int,
@@ -240,7 +241,7 @@ struct ConnectionTable {
         } else if localPort > 0,
             let left = attempts.first(where: { localPortOf($0.key) == localPort })?.key
         {
-            // libcurl made the socket for another request, which was refused, and kept the socket.
+            // libcurl created the socket for another request, which was refused.
             open(left, for: transfer, localPort, origin(), version, now)
         } else {
             places[transfer] = .unknown
@@ -267,7 +268,7 @@ struct ConnectionTable {
         }
     }
 
-    /// Notes that all sockets are closed, and that all transfers have ended.
+    /// Records that all sockets are closed and all transfers have ended.
     mutating func closedAll(at now: Int64) {
         for descriptor in connections.keys { closed(descriptor, at: now) }
         attempts = [:]

@@ -7,18 +7,18 @@ import TurnpikeSupport
 extension CurlTransport {
     /// The result of ``CurlTransport/prewarm(_:connections:within:)``.
     public struct Prewarmed: Sendable {
-        /// The connections that gave a response and stay open; one if the server speaks HTTP/2.
+        /// The number of connections with a response that stay open, or 1 with HTTP/2.
         public let connections: Int
         /// The errors of the missing connections.
         public let failures: [any Error]
     }
 
-    /// Opens connections before they are needed, with real requests.
+    /// Opens connections with real requests before the connections are needed.
     ///
     /// The transport sends a copy of the request for each connection, all at once, and waits until
-    /// each copy was answered or has failed. Idle connections are used first, so that afterwards
-    /// there are as many connections as requested, and not more. A server that speaks HTTP/2 gets
-    /// all copies on one connection. Any status is an answer.
+    /// each copy was answered or has failed. Idle connections are used first. The final number of
+    /// connections is therefore the requested number. A server with HTTP/2 gets all copies on one
+    /// connection. Any status is an answer.
     ///
     /// ```swift
     /// let transport = try CurlTransport()
@@ -27,21 +27,21 @@ extension CurlTransport {
     /// ```
     ///
     /// The copies of the request bypass the gates of the client. A cache or `Coalesce` would answer
-    /// all copies with one request, a limit would delay them, and a breaker would count them. If
-    /// the server needs credentials, the request must contain them. For a service with several
-    /// endpoints, prewarm each endpoint with a request that has a
+    /// all copies with one request, a limit would delay the copies, and a breaker would count the
+    /// copies. If the server needs credentials, the request must contain them. For a service with
+    /// several endpoints, prewarm each endpoint with a request that has a
     /// ``/TurnpikeCore/RequestOptions/connectTarget``.
     ///
-    /// With ``HTTP3/automatic``, the connections use TCP. They stay open for
+    /// With ``HTTP3/automatic``, the connections use TCP. The connections stay open for
     /// ``Configuration/idleConnectionTimeout``, unless the server closes them earlier.
     /// - Parameters:
-    ///   - request: A request with a safe method, best HEAD, and without content. Its response has
-    ///     at most 64 KiB.
+    ///   - request: A request without content and with a safe method, preferably HEAD. The response
+    ///     may have at most 64 KiB.
     ///   - connections: The number of connections, at most ``Configuration/maxConnectionsPerHost``.
-    ///   - limit: The longest time to wait. A request without a response by then is a failure.
+    ///   - limit: The longest wait. A request without a response within this time is a failure.
     /// - Returns: The number of connections, and the failures.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for an invalid number or request;
-    ///   the first failure if there is no connection; `CancellationError`.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for an invalid number or request,
+    ///   the first failure if there is no connection, or `CancellationError`.
     @discardableResult
     public func prewarm(
         _ request: Request, connections: Int, within limit: Duration = .seconds(10)
@@ -92,7 +92,7 @@ extension CurlTransport {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
     }
 
-    /// Returns a number of the connection, or nil if the connection does not stay open.
+    /// Returns the number of the connection, or nil if the connection does not stay open.
     private func warm(
         _ request: Request, _ context: Context, _ batch: Batch
     ) async -> Result<Int32?, any Error> {
@@ -138,7 +138,7 @@ extension ResponseHead {
     }
 }
 
-/// Transfers that begin in one iteration of their engine, when all of them have arrived.
+/// Transfers that begin together in one iteration of the engine, after the arrival of the last.
 private final class Batch: Sendable {
     private struct State {
         var left: Int

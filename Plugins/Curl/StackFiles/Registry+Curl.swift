@@ -151,7 +151,7 @@ extension CurlTransport.Trust {
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }
 
-    // Reports a missing file with its place in the settings.
+    // Reports a missing file with the file's place in the settings.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

@@ -8,18 +8,18 @@ extension CurlTransport {
     ///
     /// A certificate is always verified, including its host name. Pins are an additional check.
     ///
-    /// Files may be replaced while the transport lives. Later calls use the new files, on a new
-    /// connection with its own TLS handshake. If files cannot be used (certificate and key that do
-    /// not match, an incomplete file), the transport keeps using the old content.
-    /// ``CurlTransport/trustFault`` and the errors of failing connections report this. The log and
-    /// the trace report the first call with such files, and the first call with usable files again.
-    /// All of this needs a libcurl that uses OpenSSL as a shared library. Other libcurls read
-    /// certificate and key for each connection without this check, and may use old authorities,
-    /// including the system's, for a day.
+    /// Files may be replaced during the life of the transport. Later calls use the new files, on a
+    /// new connection with a new TLS handshake. If files cannot be used (certificate and key that
+    /// do not match, an incomplete file), the transport continues to use the old content.
+    /// ``CurlTransport/trustFault`` and the errors of failing connections contain the reason. The
+    /// log and the trace report the first call with such files, and the first call after the
+    /// repair. This replacement needs a libcurl that uses OpenSSL as a shared library. Other
+    /// libcurls read certificate and key for each connection without the check, and may use old
+    /// authorities, including the system's, for a day.
     public struct Trust: Sendable {
-        /// The authorities that vouch for servers.
+        /// The certificate authorities that are trusted.
         public enum Authorities: Sendable {
-            /// The system's authorities.
+            /// The authorities of the system.
             case system
             /// Only the authorities in a PEM file.
             case file(String)
@@ -35,23 +35,22 @@ extension CurlTransport {
             case tls13 = "1.3"
         }
 
-        /// The authorities that vouch for servers.
+        /// The certificate authorities that are trusted.
         public var authorities = Authorities.system
-        /// The public keys that a server may have; an empty list allows any certified key.
+        /// The allowed public keys of servers, or an empty list for any certified key.
         ///
         /// Name a backup key: without a backup key, a change of keys locks the client out.
         public var pins: [PublicKeyPin] = []
-        /// The certificate that the client sends if a server asks for one.
+        /// The certificate that the client sends if a server requests a certificate.
         public var clientCertificate: ClientCertificate?
         /// The oldest allowed version of TLS.
         public var minimumVersion = Version.tls12
         /// Whether any certificate is accepted, even that of an attacker on the network.
         ///
-        /// For tests against servers with their own certificates, list these as ``authorities``
-        /// instead.
+        /// For tests with self-signed certificates, set ``authorities`` instead.
         public var insecurelyAcceptsAnyCertificate = false
 
-        /// Creates the default: the system's authorities, TLS 1.2 or later.
+        /// Creates the default trust, with the system's authorities and TLS 1.2 or later.
         public init() {}
 
         var namesFiles: Bool {
@@ -60,9 +59,9 @@ extension CurlTransport {
         }
     }
 
-    /// The hash of a server's public key: SHA-256 of its SubjectPublicKeyInfo (RFC 7469 §2.4).
+    /// The SHA-256 hash of a public key's SubjectPublicKeyInfo (RFC 7469 §2.4).
     public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
-        /// The pin as text: `sha256/` and Base64.
+        /// The pin as a text of `sha256/` and Base64.
         public let description: String
 
         /// Creates a pin from `sha256/` and Base64, with one slash or two.
@@ -70,7 +69,7 @@ extension CurlTransport {
         ///   hash.
         public init(_ text: String) throws {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-            // The Base64 text may itself begin with a slash; 32 bytes are 44 characters.
+            // The Base64 text may itself begin with a slash. 32 bytes have 44 characters.
             var hash = parts.count == 2 ? parts[1] : ""
             if hash.utf8.count > 44, hash.utf8.first == UInt8(ascii: "/") { hash.removeFirst() }
             guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
@@ -108,6 +107,6 @@ extension CurlTransport.ClientCertificate: CustomStringConvertible, CustomReflec
     /// The names of the files.
     public var description: String { "certificate \(certificate), key \(key)" }
 
-    /// Shows the same text as ``description`` in a dump.
+    /// A mirror that shows ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -5,13 +5,13 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The PEM files of a trust: read once, and again after one of them was replaced.
+/// The PEM files of a trust, which are read once, and again after a replacement.
 ///
 /// libcurl gets the content of the files, not their names: authorities as an ``AuthorityFile``, the
 /// others as bytes. libcurl keys TLS sessions and connections by these, so libcurl reuses none of
 /// these for other content.
 final class TrustFiles: Sendable {
-    // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
+    // SAFETY: the bytes are written before they are shared, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
         let authorityFile: AuthorityFile?
         /// The authorities if there is no ``authorityFile``.
@@ -61,7 +61,7 @@ final class TrustFiles: Sendable {
     /// libcurl's own limit for a file in memory, in bytes.
     private static let maxBytes = 8_000_000
 
-    /// - Returns: nil if no file is named, or if libcurl's TLS cannot use content in memory.
+    /// - Returns: nil without files, or if libcurl's TLS cannot use content in memory.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a file that cannot be read.
     init?(_ trust: CurlTransport.Trust, library: CurlLibrary) throws {
         guard unsafe tpc_pem_can_read(library.pointer) else { return nil }
@@ -75,7 +75,7 @@ final class TrustFiles: Sendable {
         let paths = Self.paths(authorities, pair)
         if paths.isEmpty { return nil }
         let stamps = paths.map { FileVersion($0) }
-        // libcurl refuses files that do not match. There is no older content to use.
+        // libcurl refuses files that do not match. No older content exists.
         let files = Files(
             authorities: try authorities.map { try Self.read($0) },
             certificate: try pair.map { try Self.read($0.certificate) },
@@ -93,7 +93,7 @@ final class TrustFiles: Sendable {
         let stamps = Self.paths(authorities, pair).map { FileVersion($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // The stamps are older than the content, so the next call notices a change during
+                // The stamps are older than the content. The next call notices changes during
                 // reading.
                 state.stamps = stamps
                 renew(&state)
@@ -102,7 +102,7 @@ final class TrustFiles: Sendable {
         }
     }
 
-    // The content in use, and a line for the log. Each fault and its end are logged once.
+    // Returns the content in use, and a line for the log. Each fault and its end are logged once.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in

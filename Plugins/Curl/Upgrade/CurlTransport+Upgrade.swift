@@ -4,8 +4,8 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Sends a request for another protocol on its own connection, which counts among the upgraded
-    /// connections, within the configured limits.
+    /// Sends a request for another protocol on a separate connection, within the limits for
+    /// upgraded connections.
     func upgrade(
         _ request: Request, to name: String, context: Context
     ) async throws -> Response {
@@ -47,7 +47,8 @@ extension CurlTransport {
                 channel.close()
                 return Response(head: head.response, body: ResponseBody(content))
             }
-            // RFC 9110 §7.8; a WebSocket must fail without either field (RFC 6455 §4.1).
+            // Both fields are required (RFC 9110 §7.8). A WebSocket must fail without either field
+            // (RFC 6455 §4.1).
             let options = (head.response.headers[.connection] ?? "").split(separator: ",")
             guard let agreed = head.response.headers[.upgrade],
                 options.contains(where: {

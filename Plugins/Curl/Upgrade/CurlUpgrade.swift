@@ -6,18 +6,18 @@ import TurnpikeSupport
 
 /// A connection that libcurl opens for another protocol.
 ///
-/// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. If they
-/// must wait, the thread of ``UpgradeLoop`` wakes them when the socket is ready. That thread also
-/// sends the bytes that are left.
+/// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. The thread
+/// of ``UpgradeLoop`` wakes waiting readers and writers when the socket is ready, and sends the
+/// remaining bytes.
 final class CurlUpgrade: UpgradedChannel {
     private struct State {
         var life: UpgradeStateMachine
         var link: UpgradeLink?
         var socket: Int32 = -1
-        // What the loop polls the socket for. For reading it goes on until there is no reader, so
-        // that a reader that comes back in time costs no system call.
+        // The polled sides of the socket. Polling for reading ends only at an event without a
+        // reader, because a reader that returns earlier must cost no system call.
         var polled: Int32 = 0
-        // Whether the last read took everything that had arrived.
+        // Whether the last read took all arrived bytes.
         var isDrained = false
         // Bytes that arrived after the head, or before a failure.
         var early = Data()
@@ -69,12 +69,12 @@ final class CurlUpgrade: UpgradedChannel {
 
     func connect() async throws -> CurlTimes {
         try upgrades.add(self)
-        // The connection may have been closed before it was added to `upgrades`.
+        // The connection may have been closed before the addition to `upgrades`.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self, -1) }
         return try await connected.value { [self] in close() }
     }
 
-    /// Puts bytes before the unread bytes.
+    /// Inserts bytes before the unread bytes.
     func putBack(_ bytes: Data) { state.withLock { $0.early = bytes + $0.early } }
 
     func read(upTo maxBytes: Int) async throws -> Data? {
@@ -94,7 +94,7 @@ final class CurlUpgrade: UpgradedChannel {
             guard state.life.state == .open else { throw state.fault ?? Self.isClosed }
             if !bytes.isEmpty { state.queue.append(UpgradeLink.Chunk(bytes)) }
             state.queued += bytes.count
-            // If older bytes are left, the thread of the loop sends them first.
+            // If older bytes remain, the thread of the loop sends these bytes first.
             let followUp = state.queue.count > 1 ? FollowUp() : send(&state)
             let moment = state.queued > Self.highWater ? OneShot<Void>() : nil
             if let moment { state.writers.append(moment) }
@@ -120,7 +120,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// While the upgrade connects: the descriptor to wait for, and the latest time to continue.
+    /// The descriptor and the latest time for which a connecting upgrade waits, or nil.
     var wait: (descriptor: Int32, due: Int64) {
         state.withLock { state in
             switch state.life.state {
@@ -133,7 +133,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Begins to connect, after the connection got a place.
+    /// Begins to connect, after permission within the limits.
     func begin() {
         guard state.withLock({ $0.life.handle(.admitted) }).contains(.begin) else { return }
         do {
@@ -147,8 +147,7 @@ final class CurlUpgrade: UpgradedChannel {
     func goOnOpening() {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
         guard present != .waiting else { return failIfLate(hadPlace: false) }
-        // Runs without the lock, because libcurl calls the address rule, which may close the
-        // connection.
+        // This call runs without the lock, because the address rule may close the connection.
         if let link, present == .connecting { connect(link) }
         failIfLate(hadPlace: true)
         advance(.threadPassed)
@@ -157,8 +156,8 @@ final class CurlUpgrade: UpgradedChannel {
     private func connect(_ link: UpgradeLink) {
         do {
             guard let (socket, times) = try link.connect(transfer) else { return }
-            // The first step, because a thread that closes this connection removes it from
-            // `upgrades`.
+            // This step is first, because a thread that closes this connection removes the
+            // connection from `upgrades`.
             upgrades.didOpen(self, socket)
             let actions = state.withLock { state in
                 state.socket = socket
@@ -194,7 +193,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: Under the lock
 
-    // Returns nil if the reader must wait.
+    // Reads bytes, or returns nil if the reader must wait.
     private func tryRead(
         _ state: inout State, upTo room: Int, or moment: OneShot<Void>
     ) -> (Result<Data?, any Error>?, FollowUp) {
@@ -218,7 +217,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    // Polls the socket, which must be open. Returns false if the system cannot poll it.
+    // Polls the socket, which must be open. Returns false if the system cannot poll the socket.
     @discardableResult
     private func poll(_ sides: Int32, _ state: inout State) -> Bool {
         let former = state.polled
@@ -226,7 +225,7 @@ final class CurlUpgrade: UpgradedChannel {
         return sides == former || upgrades.poll(state.socket, for: sides, insteadOf: former)
     }
 
-    // Sends as many bytes as the connection takes now.
+    // Sends as many bytes as the connection accepts now.
     private func send(_ state: inout State) -> FollowUp {
         while let chunk = state.queue.first, let link = state.link {
             switch link.send(chunk) {
@@ -234,7 +233,7 @@ final class CurlUpgrade: UpgradedChannel {
                 let polls = poll(state.polled | Self.writing, &state)
                 return polls ? FollowUp(ready: state.takeWriters()) : fail(&state)
             case .failed:
-                // The peer may have sent a reason.
+                // The unread bytes may contain the peer's reason for the end.
                 while state.early.count < Self.highWater,
                     case .moved(let bytes) = link.read(upTo: Self.highWater), !bytes.isEmpty
                 {

@@ -6,7 +6,7 @@ import TurnpikeSupport
 struct UpgradeAnswer {
     private let channel: CurlUpgrade
     private var bytes = Data()
-    // The part that arrives, and how many bytes of it may still arrive.
+    // The name of the current part, and the number of bytes that the part may still have.
     private var part = "head"
     private var left = 524_288
 
@@ -32,7 +32,7 @@ struct UpgradeAnswer {
         }
     }
 
-    /// Leaves the bytes after the head to the other protocol.
+    /// Returns the bytes after the head to the channel for the other protocol.
     func leaveRest() { channel.putBack(bytes) }
 
     mutating func content(of head: Exchange.Head) async throws -> Data {
@@ -80,7 +80,7 @@ struct UpgradeAnswer {
         }
     }
 
-    // Returns a line with its end.
+    // Returns a line with the line end.
     private mutating func line() async throws -> Data {
         var searched = 0
         while true {
@@ -92,7 +92,7 @@ struct UpgradeAnswer {
         }
     }
 
-    // Returns a line without its end.
+    // Returns a line without the line end.
     private mutating func text() async throws -> String {
         let line = try await line().dropLast()
         return String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)

@@ -4,11 +4,12 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-/// libcurl's part of an upgraded connection: a handle, and a multi handle for it alone.
-// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Afterwards only the holder
-// of ``CurlUpgrade``'s lock uses it, and once taken out of there, only its taker.
+/// The libcurl handle of an upgraded connection, with a separate multi handle.
+// SAFETY: during the connect, only the thread of ``UpgradeLoop`` uses the link. After that, only
+// the owner of ``CurlUpgrade``'s lock uses the link. After the removal from ``CurlUpgrade``, only
+// the remover uses the link.
 struct UpgradeLink: @unchecked Sendable {
-    /// Bytes to send, at a fixed address: libcurl must be offered the same bytes again.
+    /// Bytes to send at a fixed address, because libcurl must get the same bytes again.
     // SAFETY: the chunk owns the memory.
     @safe final class Chunk: @unchecked Sendable {
         fileprivate let memory: UnsafeMutableRawBufferPointer
@@ -36,7 +37,7 @@ struct UpgradeLink: @unchecked Sendable {
     /// - Throws: The errors of an engine for a transfer that cannot begin.
     init(_ transfer: CurlTransfer, _ options: CurlOptions) throws {
         var limits = options.limits
-        // No other connection of this loop could use TLS sessions.
+        // TLS sessions are not shared, because the loop has only one connection.
         limits.shares_sessions = false
         loop = try CurlLoop(limits, options.library)
         var made: CurlHandle?
@@ -65,11 +66,11 @@ struct UpgradeLink: @unchecked Sendable {
 
     // MARK: Before it is connected
 
-    /// A descriptor that becomes readable when libcurl has work, and the latest time to call
-    /// libcurl.
+    /// A descriptor that is readable when libcurl has work, and the latest time to call libcurl.
     var wait: (descriptor: Int32, due: Int64) { (loop.descriptor, loop.due) }
 
-    // Lets libcurl continue. Returns the socket and the times of the phases; nil until connected.
+    // Lets libcurl continue. Returns the socket and the times of the phases, or nil before the
+    // connection is ready.
     func connect(_ transfer: CurlTransfer) throws -> (socket: Int32, times: CurlTimes)? {
         loop.wait(0)
         loop.beginIteration()
@@ -83,15 +84,15 @@ struct UpgradeLink: @unchecked Sendable {
         guard socket >= 0 else {
             throw CurlFault.of(code, text: handle.faultText(code), handle: handle, transfer)
         }
-        // From now on the thread of ``UpgradeLoop`` waits for the socket itself. The loop's table
-        // of sockets is large, with an entry for every descriptor up to the highest.
+        // The thread of ``UpgradeLoop`` now waits for the socket itself. The loop's table of
+        // sockets would waste memory, with an entry for every descriptor up to the highest.
         loop.endWaiting()
         return (socket, handle.times)
     }
 
     // MARK: Once it is connected
 
-    /// Returns empty data at the end.
+    /// Reads bytes, and returns empty data at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
         let room = UnsafeMutableRawPointer.allocate(byteCount: maxBytes, alignment: 1)
         defer { unsafe room.deallocate() }

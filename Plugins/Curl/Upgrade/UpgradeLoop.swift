@@ -5,28 +5,28 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The thread that waits for the upgraded connections of a transport, while there are any.
+/// The thread that waits for the upgraded connections of a transport.
 ///
 /// An engine would count these connections with the others, and libcurl might close them to make
-/// space. So this class counts them, with the same limits.
+/// space. This class therefore counts upgraded connections separately, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // The connections that wait for a place, in order; those that connect; and the connected
-        // ones by socket.
+        // The connections that wait for permission, in order, the connecting connections, and the
+        // connected connections by socket.
         var waiting: [CurlUpgrade] = []
         var opening: [CurlUpgrade] = []
         var sockets: [Int32: CurlUpgrade] = [:]
-        // The connections that have a place, and how many there are for each host.
+        // The connections that count toward the limits, and their number for each host.
         var placed: Set<ObjectIdentifier> = []
         var hosts: [Destination?: Int] = [:]
-        // Waits for wake-ups and for the sockets; nil before the first connection.
+        // The loop that waits for wake-ups and sockets, or nil before the first connection.
         var poller: CurlLoop?
         // The tasks that continue on the thread.
         var jobs: [UnownedJob] = []
         var isRunning = false
         var isClosed = false
 
-        /// Gives the free places to waiting connections, and returns these connections.
+        /// Returns the waiting connections that may begin within the limits.
         mutating func admit(upTo limit: Int, perHost hostLimit: Int) -> [CurlUpgrade] {
             var admitted: [CurlUpgrade] = []
             waiting.removeAll { connection in
@@ -46,10 +46,10 @@ final class UpgradeLoop: Sendable {
                 waiting.remove(at: index)
                 return
             }
-            // The connection may never have had a place, or may have given it back.
+            // The connection may not have begun, or may already have ended.
             guard placed.remove(ObjectIdentifier(connection)) != nil else { return }
             opening.removeAll { $0 === connection }
-            // Another connection may have the number of its socket by now.
+            // Another connection may already have the same socket number.
             if sockets[socket] === connection { sockets[socket] = nil }
             let count = hosts[connection.destination, default: 1] - 1
             hosts[connection.destination] = count == 0 ? nil : count
@@ -59,27 +59,27 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
-    // False if the thread will look at the connections before it waits again.
+    // False if the thread will check the connections before the next wait.
     private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
     init(_ options: CurlOptions) {
         self.options = options
-        // Zero is no limit.
+        // Zero means no limit.
         let limits = options.limits
         limit = limits.connections == 0 ? .max : limits.connections
         hostLimit = limits.connections_per_host == 0 ? .max : limits.connections_per_host
     }
 
-    // The thread and the connections keep this object alive.
+    // The thread and the connections have ended, because they retain this object.
     deinit { state.withLock { $0.poller?.free() } }
 
-    // Adds a connection, which begins when there is a place for it.
+    // Adds a connection, which begins as soon as the limits allow.
     func add(_ connection: CurlUpgrade) throws {
         let mustStart = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
             var limits = options.limits
-            // A message may come at any time, so polls without sleeping would rarely find one.
+            // Busy polls would rarely find a message, because a message may arrive at any time.
             limits.busy_polling = 0
             state.poller = try state.poller ?? CurlLoop(limits, options.library)
             state.waiting.append(connection)
@@ -98,13 +98,12 @@ final class UpgradeLoop: Sendable {
             }
             if isClosed { over.settle(.success(())) }
             for job in jobs { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
-            // A connection that ends is removed.
             for connection in waiting { connection.end(failing: error) }
             throw error
         }
     }
 
-    /// From now on, a connection may ask this object to wait for its socket.
+    // Records the socket of a connection. The connection may then call `poll` for the socket.
     func didOpen(_ connection: CurlUpgrade, _ socket: Int32) {
         state.withLock { state in
             state.opening.removeAll { $0 === connection }
@@ -112,7 +111,7 @@ final class UpgradeLoop: Sendable {
         }
     }
 
-    // Polls the open socket of a connection. Returns false if the system cannot poll it.
+    // Polls the open socket of a connection. Returns false if the system cannot poll the socket.
     func poll(_ socket: Int32, for sides: Int32, insteadOf former: Int32) -> Bool {
         state.withLock { $0.poller }?.poll(socket, for: sides, insteadOf: former) ?? false
     }
@@ -164,7 +163,7 @@ final class UpgradeLoop: Sendable {
         if state.withLock({ $0.isClosed }) { over.settle(.success(())) }
     }
 
-    // Runs the jobs. Returns the connections to check, and whether there are more jobs; nil at the
+    // Runs the jobs. Returns the connections to check, and whether more jobs wait, or nil at the
     // end of the thread.
     private func next(after jobs: inout [UnownedJob]) -> (CurlLoop, [CurlUpgrade], isBusy: Bool)? {
         // The job of a reader adds the job of the task that waits for the reader's message.

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The states of an upgraded connection, and how each event changes the state.
+/// The states of an upgraded connection, and the transitions for each event.
 ///
-/// This file has no side effects. ``CurlUpgrade`` creates the events, and carries out the actions.
+/// This file has no side effects. ``CurlUpgrade`` creates the events, and performs the actions.
 ///
 ///     waiting ── admitted ──▶ connecting ── connected ──▶ open ── finishAsked ──▶ finishing
 ///      ── allSent ──▶ finished ── ended ──▶ closed
 ///
-/// A connection that ends becomes `closed` from every state. From `connecting` it first becomes
+/// The end of a connection leads from every state to `closed`, from `connecting` by way of
 /// `abandoned`, because the thread of ``UpgradeLoop`` may be inside libcurl or an address rule.
 struct UpgradeStateMachine {
     enum State: Equatable {
-        /// The connection waits for a place among the connections.
+        /// The connection waits for permission within the limits.
         case waiting
-        /// The connection has a place. Only the thread of the loop uses libcurl for the connection.
+        /// The connection connects. Only the thread of the loop uses libcurl for the connection.
         case connecting
-        /// The connection sends and receives; the holder of the lock uses libcurl.
+        /// The connection sends and receives. The owner of the lock uses libcurl.
         case open
-        /// The connection sends the rest of its bytes, and receives.
+        /// The connection sends the remaining bytes, and receives.
         case finishing
         /// The connection only receives.
         case finished
-        /// The connection ended while connecting, and the thread of the loop has not noticed yet.
+        /// The connection ended during the connect, and the thread of the loop has not noticed yet.
         case abandoned
         case closed
     }
@@ -32,13 +32,13 @@ struct UpgradeStateMachine {
         /// The caller has no more bytes to send.
         case finishAsked
         case allSent
-        /// The caller abandoned the connection, or it failed.
+        /// The caller abandoned the connection, or the connection failed.
         case ended
         /// The thread of the loop is not inside libcurl.
         case threadPassed
     }
 
-    /// The actions to carry out, in this order; ``notify`` and later actions run without the lock.
+    // The actions, in the order of execution. ``notify`` and later actions run without the lock.
     struct Actions: OptionSet {
         let rawValue: UInt8
         static let begin = Actions(rawValue: 1 << 0)
@@ -55,11 +55,10 @@ struct UpgradeStateMachine {
     private(set) var state = State.waiting
     private let isSecure: Bool
 
-    /// - Parameter isSecure: Whether the connection uses TLS, which ends both directions at once.
+    /// - Parameter isSecure: Whether the connection uses TLS, whose end closes both directions.
     init(isSecure: Bool) { self.isSecure = isSecure }
 
-    // Moves to the next state, and returns the actions. An event that has no meaning in the
-    // current state changes nothing.
+    // Changes the state, and returns the actions. An event without a meaning has no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.waiting, .admitted): return move(to: .connecting, .begin)

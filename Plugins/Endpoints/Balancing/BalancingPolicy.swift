@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// How an endpoint is chosen for a request.
+/// The rule that chooses an endpoint for a request.
 ///
 /// | rule | suitable for |
 /// |---|---|
@@ -12,9 +12,9 @@ public import TurnpikeCore
 /// | ``weighted`` | shares that do not depend on the load, such as 5 % for a canary |
 /// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that store data for a key: caches, sessions |
 ///
-/// All rules respect weights, slow starts and zones (``EndpointZone``). If there is an endpoint
-/// that the call has not tried, a retry or hedge goes to such an endpoint. The time of a choice
-/// does not depend on the number of endpoints, except for the hash.
+/// All rules respect weights, slow starts and zones (``EndpointZone``). A retry or hedge goes to an
+/// endpoint that the call has not tried, if one is left. Except for the hash, the time of a choice
+/// does not depend on the number of endpoints.
 public struct BalancingPolicy: Sendable {
     enum Rule: Sendable {
         case leastRequests
@@ -32,48 +32,50 @@ public struct BalancingPolicy: Sendable {
     /// the least loaded endpoint would send all clients to the same endpoint (Mitzenmacher, *The
     /// Power of Two Choices in Randomized Load Balancing*, 2001). Endpoints are drawn by weight,
     /// and their requests are compared per weight. A failed request counts as a running request for
-    /// some seconds, so that an endpoint that fails at once does not attract requests.
+    /// some seconds. An endpoint that fails at once therefore does not attract requests.
     public static let leastRequests = Self(rule: .leastRequests)
 
-    /// Draws two endpoints at random, and chooses the endpoint that should answer sooner.
+    /// Draws two endpoints at random, and chooses the endpoint with the shorter expected response
+    /// time.
     ///
     /// The rule compares the latency of the response head times the number of running requests plus
     /// one. The latency is a moving average that rises to a peak at once and falls with a time
-    /// constant of 10 s, as in Finagle's `PeakEwma`. So one slow answer is enough to avoid an
-    /// endpoint. Costs that differ by less than a tenth count as equal, so that weights have an
-    /// effect. An endpoint without an answer yet gets one request at a time.
+    /// constant of 10 s, as in Finagle's `PeakEwma`. One slow response is therefore enough to avoid
+    /// an endpoint. Costs that differ by less than a tenth count as equal, and then the weights
+    /// decide. An endpoint without a response yet gets one request at a time.
     public static let peakEWMA = Self(rule: .peakEWMA)
 
-    /// One endpoint after another, each as often as its weight says.
+    /// Chooses one endpoint after another, with a frequency in proportion to the weight.
     ///
-    /// Each client begins at a random endpoint, so that clients that start together do not all
+    /// Each client begins at a random endpoint, because clients that start together must not all
     /// begin at the same endpoint. A slow endpoint gets as many requests as the others.
     public static let roundRobin = Self(rule: .roundRobin)
 
-    /// A random endpoint, with a probability in proportion to its weight.
+    /// Chooses a random endpoint, with a probability in proportion to the weight.
     public static let weighted = Self(rule: .weighted)
 
-    /// The endpoint that belongs to a key of the request, such as its user or its path.
+    /// Chooses the endpoint for a key of the request, such as the user or the path.
     ///
-    /// While an endpoint is usable, it gets all requests with the same key, from each client and
-    /// each process. If one of n endpoints is added or removed, only its own keys move: 1/n of all
-    /// keys. Each endpoint gets a share of the keys in proportion to its weight.
+    /// While an endpoint is usable, all requests with the same key go to this endpoint, from each
+    /// client and each process. If one of n endpoints is added or removed, only 1/n of all keys
+    /// move. Each endpoint gets a share of the keys in proportion to the weight.
     ///
-    /// The rule is rendezvous hashing: the endpoint with the highest score for the key wins, and
-    /// retries use the next endpoints in the order of scores (Thaler and Ravishankar, *Using
-    /// Name-Based Mappings to Increase Hit Rates*, 1998). The weights are those of *Weighted
+    /// The rule is rendezvous hashing (Thaler and Ravishankar, *Using Name-Based Mappings to
+    /// Increase Hit Rates*, 1998). The rule chooses the endpoint with the highest score for the
+    /// key, and retries use the next endpoints in the order of scores. Weights follow *Weighted
     /// Distributed Hash Tables* (Schindelhauer and Schomaker, 2005). A slow start does not move
     /// keys. With an ``EndpointZone``, each zone has its own endpoint for a key. A choice among a
     /// thousand endpoints takes some 3 µs.
     ///
-    /// The hash has no seed. Anyone who can choose the keys can send them all to one endpoint.
+    /// The hash has no seed. A person who can choose the keys can direct all requests to one
+    /// endpoint.
     /// - Parameter key: Returns the key of a request, or nil. For nil, ``leastRequests`` is used.
     /// - Returns: The rule.
     public static func hash(of key: @escaping @Sendable (Request) -> String?) -> Self {
         Self(rule: .hash(key))
     }
 
-    /// The endpoint that belongs to the value of a header field; see
+    /// Chooses the endpoint for the value of a header field; see
     /// ``hash(of:)-((Request)->String?)``.
     /// - Parameter field: The name of the field. Requests without this field use ``leastRequests``.
     /// - Returns: The rule.
@@ -95,17 +97,17 @@ extension BalancingPolicy: CustomStringConvertible {
     }
 }
 
-/// The zone of a client, and when the client uses endpoints of other zones.
+/// The zone of a client, with the rule for the use of other zones.
 ///
-/// While enough endpoints of the own zone are usable, requests stay in this zone, because they are
-/// faster there and traffic between zones is often billed. The rule is that of Envoy's locality
-/// weights with an overprovisioning factor of 1 / `spill`:
+/// While enough endpoints of the own zone are usable, requests stay in this zone, because traffic
+/// between zones is slower and often billed. The rule equals Envoy's locality weights with an
+/// overprovisioning factor of 1 / `spill`:
 ///
 /// - `usable` is the share of the own zone's endpoints, by weight, that are listed and not ejected.
 /// - The own zone gets min(1, `usable` / `spill`) of the requests. All other endpoints, also those
 ///   without a zone, share the rest by the rule of the ``BalancingPolicy``.
-/// - If only one side has endpoints, they get all requests.
-/// - If a call has tried all endpoints of the zone, its next retry or hedge goes to another zone.
+/// - If only the own zone or only the other zones have endpoints, these endpoints get all requests.
+/// - If a call has tried all endpoints of the zone, the next retry or hedge goes to another zone.
 ///
 /// With `spill` 0.7, up to 30 % of the zone may fail before a request leaves the zone. If 35 % of
 /// the endpoints are usable, half of the requests leave the zone.
@@ -117,8 +119,8 @@ public struct EndpointZone: Hashable, Sendable {
 
     /// The share of usable endpoints, up to 1, below which requests leave the zone in proportion.
     ///
-    /// 0 keeps all requests in the zone while an endpoint of the zone is usable. A negative number
-    /// and NaN count as 0.
+    /// With 0, all requests stay in the zone while an endpoint of the zone is usable. A negative
+    /// number and NaN count as 0.
     public let spill: Double
 
     /// Creates a zone.
@@ -130,23 +132,23 @@ public struct EndpointZone: Hashable, Sendable {
     func ownShare(usable: Double) -> Double { usable > 0 ? min(usable / spill, 1) : 0 }
 }
 
-/// The part of a large fleet that one of many clients uses.
+/// The part of many endpoints that one of many clients uses.
 ///
 /// A hundred clients with connections to each of five hundred servers have fifty thousand
 /// connections, most of them idle. With a subset, each client uses `size` endpoints, and all
 /// endpoints get about the same number of clients.
 ///
-/// The endpoints are on a circle, evenly spaced, in the order of a hash of their targets. A client
+/// The endpoints are evenly spaced on a circle, in the order of a hash of their targets. A client
 /// begins at the fractional part of `clientIndex` times the golden ratio, and uses the next `size`
-/// endpoints. So the choice is deterministic, and clients need not communicate. Number the clients
-/// from 0 on without large gaps, as the replicas of a stateful set are numbered. For any number of
-/// clients, their points are then spread almost evenly. One changed endpoint changes at most two
-/// endpoints of a client's subset.
+/// endpoints. The choice is deterministic, and clients need not communicate. Number the clients
+/// from 0 on without large gaps, as a stateful set numbers the replicas. The points of the clients
+/// are then spread almost evenly. One changed endpoint changes at most two endpoints of a client's
+/// subset.
 ///
 /// For 300 clients and 300 endpoints with a `size` of 20, each endpoint has 20 clients, plus or
-/// minus two. Choose a `size` of 20 or more, so that a subset can bear the load of its clients
-/// while some of its endpoints are missing. Weights are ignored. With an ``EndpointZone``, the own
-/// zone and the other endpoints have separate circles, and the client uses `size` of each.
+/// minus two. Choose a `size` of 20 or more. A subset can then serve the clients even if some
+/// endpoints are missing. Weights are ignored. With an ``EndpointZone``, the own zone and the other
+/// endpoints have separate circles, and the client uses `size` endpoints of each.
 public struct EndpointSubset: Hashable, Sendable {
     /// The maximum number of endpoints that the client uses.
     public let size: Int

@@ -2,21 +2,21 @@
 
 import TurnpikeCore
 
-/// The usable endpoints of the own zone or of all other zones, with data that makes choices cheap.
+/// The usable endpoints of the own zone or of all other zones, with data for fast choices.
 final class EndpointGroup: Sendable {
     let members: [EndpointMember]
 
     let weight: Double
 
-    // The weights relative to their mean; empty if all weights are equal.
+    // The weights relative to the mean weight. The array is empty if all weights are equal.
     private let weights: [Double]
     private let sums: [Double]
     private let keys: [UInt64]
     private let ramp: EndpointRamp
-    // Each group has its own sequence, so that requests to one leave no gaps in the other.
+    // Each group has its own sequence, because requests to other groups must not cause gaps.
     private let order: EndpointSequence
 
-    /// Creates a group of the members with a weight; if no member has a weight, all count alike.
+    // Creates a group of the members with a weight. Without any weight, all members count alike.
     init(
         _ candidates: [EndpointMember], slowStart: Duration, continuing old: EndpointGroup? = nil
     ) {
@@ -30,7 +30,7 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            // The lower limit makes it safe to divide by a weight.
+            // The lower limit prevents a division by zero.
             weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
@@ -87,7 +87,7 @@ final class EndpointGroup: Sendable {
         return place(EndpointHash.unit(number &* EndpointSequence.golden))
     }
 
-    /// The first drawn index that the call has not tried and that its slow start admits.
+    /// Returns the first drawn index that the call has not tried and the slow start admits.
     private func accepted(
         _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
@@ -100,7 +100,7 @@ final class EndpointGroup: Sendable {
         return untried(&pick)
     }
 
-    /// A random member by weight that the call has not tried, found by checking all members.
+    /// Returns a random untried member by weight, after a search through all members.
     private func untried(_ pick: inout Pick) -> Int? {
         var total = 0.0
         for index in members.indices where !pick.hasTried(keys[index]) {
@@ -122,9 +122,10 @@ final class EndpointGroup: Sendable {
 
     // MARK: Rules
 
-    /// Of two drawn members, the first, unless the second costs less than `part` of its cost.
+    /// Draws two members, and returns the second if it costs less than `part` of the first's cost.
     ///
-    /// The first is drawn by weight and wins ties. So without load, the shares equal the weights.
+    /// The first member is drawn by weight and wins ties. Without load, the shares equal the
+    /// weights.
     private func better(
         _ pick: inout Pick, unless part: Double,
         cost: (EndpointMember, _ weight: Double) -> Double
@@ -137,7 +138,7 @@ final class EndpointGroup: Sendable {
         return offer < present * part ? second : first
     }
 
-    /// Another member that the call has not tried, drawn by weight if possible.
+    /// Returns another untried member, drawn by weight if possible.
     private func other(
         than first: Int, _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
@@ -145,7 +146,7 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(keys[index]) { return index }
         }
-        // Draws would return a heavy member repeatedly, so a search starts at a random index.
+        // Because draws may repeat a heavy member, a search starts at a random index.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
@@ -154,10 +155,10 @@ final class EndpointGroup: Sendable {
         return nil
     }
 
-    /// The member with the highest score for a key (weighted rendezvous hashing).
+    /// Returns the member with the highest score for a key (weighted rendezvous hashing).
     ///
-    /// The score is an exponential time, -ln(1 - u) / weight, and the lowest time wins. So each
-    /// member wins with a probability in proportion to its weight.
+    /// The score is an exponential time, -ln(1 - u) / weight, and the lowest time wins. The
+    /// probability of a win is therefore in proportion to the weight.
     private func highest(_ pick: Pick) -> Int? {
         guard let key = pick.key else { return nil }
         var best: Int?
@@ -172,7 +173,7 @@ final class EndpointGroup: Sendable {
         var least = Double.infinity
         for index in keys.indices {
             let share = EndpointHash.unit(EndpointHash.mixed(key ^ keys[index]))
-            // -ln(1 - u) ≥ u, so most members need no logarithm.
+            // Because -ln(1 - u) ≥ u, most members need no logarithm.
             guard share < least * weights[index], !pick.hasTried(keys[index]) else { continue }
             let time = EndpointHash.exponential(share) / weights[index]
             if time < least { (best, least) = (index, time) }
@@ -183,11 +184,11 @@ final class EndpointGroup: Sendable {
 
 /// The slow starts of a group's members.
 ///
-/// A new or returned member has cold caches and no connections. As in Envoy, its weight grows in
-/// proportion to its age, from a tenth to the full value at the end of the slow start. The weights
-/// are relative to that of the oldest member. So if all members are new, all get full weight.
+/// A new or returned member has cold caches and no connections. As in Envoy, the weight grows in
+/// proportion to the age, from a tenth to the full value at the end of the slow start. The weights
+/// are relative to the weight of the oldest member. If all members are new, all have full weight.
 struct EndpointRamp: Sendable {
-    // The times when the slow starts began; empty if no member has a slow start.
+    // The times when the slow starts began. The array is empty without slow starts.
     private let starts: [Int64]
     private let oldest: Int64
     private let end: Int64

@@ -6,19 +6,19 @@ import TurnpikeSupport
 
 /// One endpoint of a list, with its running requests and its latency.
 ///
-/// If a new list changes the weight, zone or labels of the target, a new member shares the figures
-/// of the old member.
+/// If a new list changes the weight, zone or labels of the target, the new member shares the
+/// measurements of the old member.
 final class EndpointMember: Sendable {
     let endpoint: Endpoint
 
-    /// A hash of the target, equal in all processes; never 0.
+    /// A hash of the target, which is never 0 and is equal in all processes.
     let key: UInt64
 
     let health: EndpointRecord
 
     private let load: Load
 
-    /// Creates a member; without `start`, the member has no slow start.
+    /// Creates a member, without a slow start if `start` is nil.
     init(_ endpoint: Endpoint, startingAt start: MonotonicInstant? = nil) {
         self.endpoint = endpoint
         key = Self.key(of: endpoint)
@@ -41,15 +41,14 @@ final class EndpointMember: Sendable {
 
     var underWay: Int { load.underWay.load(ordering: .relaxed) }
 
-    /// Counts a request that is about to be sent; each request needs one ``end()``.
+    // Counts a request before the send. Each request needs one ``end()``.
     func begin() { load.underWay.wrappingAdd(1, ordering: .relaxed) }
 
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Restarts the slow start, for example after an ejection, for sets that are made from now on.
+    /// Restarts the slow start for later sets, for example after an ejection.
     ///
-    /// Earlier failures are forgotten. An endpoint that fails under load has many failures, and the
-    /// slow start protects it enough.
+    /// Earlier failures are removed, because the slow start protects the endpoint enough.
     func startSlowly(at now: MonotonicInstant) {
         load.start.store(now.nanoseconds, ordering: .relaxed)
         load.history.withLock { $0.forgetFailures() }
@@ -59,16 +58,16 @@ final class EndpointMember: Sendable {
         start > .min && now < MonotonicInstant(nanoseconds: start).advanced(by: time)
     }
 
-    /// The latency; nil if it is unknown or less than a millisecond.
+    /// The latency, or nil if the latency is unknown or less than a millisecond.
     func latency(at now: MonotonicInstant) -> Duration? {
         let latency = load.history.withLock { $0.latency(at: now.nanoseconds) }
         return latency < 1e6 ? nil : .milliseconds(Int64(min(latency / 1e6, 9e12).rounded()))
     }
 
-    /// When the slow start began, in nanoseconds of the clock; `Int64.min` for none.
+    /// The begin of the slow start in nanoseconds of the clock, or `Int64.min` for no slow start.
     var start: Int64 { load.start.load(ordering: .relaxed) }
 
-    /// Records the outcome of a request, and the time to its head or its failure.
+    /// Records the outcome of a request, and the time to the head or the failure.
     ///
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
     /// slower answer counts at once, and faster answers reduce the latency with a time constant of
@@ -80,20 +79,20 @@ final class EndpointMember: Sendable {
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
-    /// Records that a request was abandoned: the latency is at least that long.
+    /// Records an abandoned request, whose latency is at least the given time.
     func record(atLeast time: Duration, at now: MonotonicInstant) {
         let sample = max(time / .nanoseconds(1), 1)
         load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
     }
 
-    /// The running requests, plus those that failed recently.
+    /// The number of running requests and recently failed requests.
     func requests(at now: Int64) -> Double {
         Double(max(underWay, 0)) + load.history.withLock { $0.failures(at: now) }
     }
 
-    /// The expected time of one more request, in nanoseconds: latency times requests plus one.
+    /// The expected time of another request in nanoseconds, as latency times (requests + 1).
     ///
-    /// An endpoint without a sample costs nothing, so that one request probes it. While that
+    /// An endpoint without a sample costs nothing, and therefore gets one request. While this
     /// request runs, the endpoint costs more than all others. The requests count per weight,
     /// relative to the mean weight.
     func cost(per weight: Double, at now: Int64) -> Double {
@@ -105,10 +104,10 @@ final class EndpointMember: Sendable {
         return requests == 0 ? 0 : Self.unknown * (requests / weight + 1)
     }
 
-    // Nanoseconds; more than any latency.
+    // A number of nanoseconds above any latency.
     private static let unknown = 1e18
 
-    /// The figures of a target; all members of the target share them.
+    /// The measurements of a target, which all members of the target share.
     private final class Load: Sendable {
         let underWay = Atomic(0)
         let start = Atomic(Int64.min)
@@ -116,7 +115,7 @@ final class EndpointMember: Sendable {
     }
 
     private struct History {
-        // In nanoseconds; 0 before the first success.
+        // The latency in nanoseconds, or 0 before the first success.
         private var latency = 0.0
         // Each failure counts 1 at first.
         private var failures = 0.0
@@ -148,7 +147,7 @@ final class EndpointMember: Sendable {
             latency == 0 ? 0 : max(latency * remains(at: now), 1)
         }
 
-        // A failure counts until its value is less than a half, after 7 s.
+        // A failure counts until the value falls below a half, after 7 s.
         func failures(at now: Int64) -> Double {
             guard failures > 0 else { return 0 }
             let left = failures * remains(at: now)

@@ -6,11 +6,11 @@ import TurnpikeSupport
 
 struct PickResult: Sendable {
     enum Reason: Sendable {
-        /// The rule chose the member, in the own zone if there is one.
+        /// The rule chose the member in the own zone, or in any zone without an own zone.
         case rule
         /// The rule chose the member in another zone.
         case otherZone
-        /// The call had tried all usable members before.
+        /// The call had already tried all usable members.
         case allTried
     }
 
@@ -20,7 +20,7 @@ struct PickResult: Sendable {
 
 struct Pick {
     let rule: BalancingPolicy.Rule
-    /// The hash of the request's key; nil without a key, and for rules without keys.
+    /// The hash of the request's key, or nil without a key.
     let key: UInt64?
     let now: Int64
     let tried: [UInt64]
@@ -38,7 +38,7 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the request goes to the own zone, which gets this share of all requests.
+    /// Whether the request goes to the own zone, which gets `share` of all requests.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // A key changes its zone only if the share changes.
@@ -49,10 +49,10 @@ struct Pick {
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
 }
 
-/// The members of a list at one moment, some of which are usable; a set never changes.
+/// The immutable state of a list's members at one moment.
 ///
-/// If the list changes, a member becomes usable or unusable, or a slow start begins, the gate makes
-/// a new set. The cost is in proportion to the number of members.
+/// A change of the list, a change of a member's usability and the begin of a slow start need a new
+/// set. The cost is in proportion to the number of members.
 final class EndpointSet: Sendable {
     private let policy: BalancingPolicy
     /// The usable members of the own zone, or of all zones if there is no own zone.
@@ -77,7 +77,7 @@ final class EndpointSet: Sendable {
             return
         }
         let all = EndpointGroup(members.filter { isOwn($0) == true }, slowStart: slowStart)
-        // Without weights, the share is that of the numbers of members.
+        // Without weights, the share is the ratio of the numbers of members.
         let isCounted = all.weight == 0
         let part = isCounted ? Double(own.members.count) : own.weight
         let whole = isCounted ? Double(all.members.count) : all.weight
@@ -86,7 +86,7 @@ final class EndpointSet: Sendable {
 
     /// Chooses a usable member without allocating memory; nil if no member is usable.
     ///
-    /// Equal random bits make equal choices. If an untried usable member remains, one is chosen.
+    /// Equal random bits make equal choices. Untried members have priority.
     func choose(
         for request: Request, at now: MonotonicInstant, bits: UInt64, avoiding tried: [UInt64] = []
     ) -> PickResult? {
@@ -108,19 +108,19 @@ final class EndpointSet: Sendable {
     }
 }
 
-/// Hashes that are the same in each process and on each machine.
+/// Hashes that are equal in each process and on each machine.
 ///
-/// Clients that share a fleet of caches need equal hashes, and Swift's `Hasher` has another seed in
-/// each process. Without a seed, anyone who chooses the keys can aim at one endpoint.
+/// Clients that share several caches need equal hashes, but Swift's `Hasher` has a different seed
+/// in each process. Without a seed, the keys can direct all requests to one endpoint.
 enum EndpointHash {
-    /// FNV-1a, then mixed so that all bits depend on all bytes.
+    /// Returns the FNV-1a hash, mixed until all bits depend on all bytes.
     static func of(_ text: String) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0100_0000_01B3 }
         return mixed(hash)
     }
 
-    /// The finalizer of SplitMix64, a bijection.
+    /// Mixes the bits with the finalizer of SplitMix64, which is a bijection.
     @inline(__always)
     static func mixed(_ value: UInt64) -> UInt64 {
         var bits = value
@@ -137,15 +137,15 @@ enum EndpointHash {
     static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
 }
 
-/// Numbers that follow each other, from a random one on, shared by all calls.
+/// Consecutive numbers after a random number, shared by all calls.
 final class EndpointSequence: Sendable {
     /// 2⁶⁴ divided by the golden ratio.
     ///
-    /// The fractional parts of its multiples are spread evenly, from any start and in any number
+    /// The fractional parts of the multiples of this number are spread evenly, from any start
     /// (Weyl; Knuth, *The Art of Computer Programming* 3, §6.4).
     static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-    // 0 before the first number.
+    // The value is 0 before the first number.
     private let count: Atomic<UInt64>
 
     init(startingAt first: UInt64 = 0) { count = Atomic(first) }
@@ -155,7 +155,7 @@ final class EndpointSequence: Sendable {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
         let first = random()
-        // Calls that run at the same time have numbers from 1 on.
+        // Simultaneous calls have numbers from 1 on.
         count.store(first &+ 1, ordering: .relaxed)
         return first
     }

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Distributes the requests below one base URL by weight over groups with base URLs of their own.
+/// Distributes the requests below one base URL by weight over groups with other base URLs.
 ///
 /// Requests with the same key go to the same group, from each client and each process. Requests of
 /// a call without a key go to one group. If a reload or a new stack changes weights, a key moves
@@ -12,21 +12,21 @@ public import TurnpikeCore
 ///
 /// Place the gate inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials,
 /// keep cookies, store responses, break circuits or choose endpoints. These gates then see the
-/// group's URL, and each group has its own circuit. A request to a group keeps its fields, also
-/// those with secrets. If the service has TLS, each group must have TLS.
+/// group's URL, and each group has its own circuit. A request to a group keeps all fields,
+/// including fields with secrets. If the service has TLS, each group must have TLS.
 public struct Canary: SynchronousRequestAdapter {
     private let service: ServiceURL
     private let groups: [(url: ServiceURL, weight: Double, hash: UInt64)]
     private let key: @Sendable (Request) -> String?
-    /// The fault of the settings, with which each call fails, or nil.
+    /// The fault of the settings, which fails each call, or nil.
     public let fault: ClientError?
 
     /// Creates a gate.
     /// - Parameters:
     ///   - service: The base URL of the requests.
-    ///   - groups: The base URLs of the groups with their weights, up to 1e9. The base URL of the
-    ///     service may be one of them. A group with weight 0 gets no request.
-    ///   - key: Returns the key of a request, such as its user.
+    ///   - groups: The base URLs of the groups with weights up to 1e9. The base URL of the service
+    ///     may be a group too. A group with weight 0 gets no request.
+    ///   - key: Returns the key of a request, such as the user.
     public init(
         of service: String, groups: [String: Double],
         key: @escaping @Sendable (Request) -> String? = { _ in nil }
@@ -46,7 +46,7 @@ public struct Canary: SynchronousRequestAdapter {
             ?? (isRight ? nil : ServiceURL.fault(wrong))
     }
 
-    /// States the shares of the groups.
+    /// Reports the shares of the groups.
     public func facts(for request: Request?) -> GateFacts? {
         let sum = groups.reduce(0) { $0 + $1.weight }
         let shares = groups.map { "\($0.url) (\(($0.weight / sum * 1000).rounded() / 10) %)" }
@@ -66,7 +66,7 @@ public struct Canary: SynchronousRequestAdapter {
             passedOver: isOther ? "the request is not below \(service)" : nil)
     }
 
-    /// Moves the request to its group.
+    /// Changes the URL of the request to the URL of its group.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let fault { throw fault }
         guard let rest = service.rest(of: request) else { return }
@@ -76,7 +76,7 @@ public struct Canary: SynchronousRequestAdapter {
         group.move(&request, to: rest)
     }
 
-    /// Weighted rendezvous hashing, as in ``BalancingPolicy``.
+    /// Returns the group of a key by weighted rendezvous hashing, as in ``BalancingPolicy``.
     func group(of key: UInt64) -> ServiceURL? {
         let times = groups.map { group in
             let share = EndpointHash.unit(EndpointHash.mixed(key ^ group.hash))

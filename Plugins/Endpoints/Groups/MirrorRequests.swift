@@ -6,9 +6,9 @@ import TurnpikeSupport
 
 /// Sends copies of safe requests to a second group of servers, and compares the responses.
 ///
-/// The call does not wait for the copy, and no result of the copy changes the call. A copy passes
-/// no gate and is never sent again. The copy ends at its time limit, or when the client is shut
-/// down. A copy that would exceed a limit is dropped and counted.
+/// The call does not wait for the copy, and the result of the copy does not change the call. A copy
+/// goes through no gate and is never sent again. The copy ends at its time limit or at the shutdown
+/// of the client. A copy that would exceed a limit is dropped and counted.
 ///
 /// The gate copies only the first attempt of a request, and only requests with a safe method (RFC
 /// 9110 §9.2.1), content in memory, no condition and no range. A copy to another origin has no
@@ -19,14 +19,14 @@ import TurnpikeSupport
 /// Place the gate next to the transport, inside gates that answer, refuse, redirect or delay
 /// requests.
 public struct MirrorRequests: Interceptor {
-    /// The result of a copy: the values of the label `turnpike.result`.
+    /// The result of a copy, as the value of the label `turnpike.result`.
     enum Result: String, CaseIterable {
         case same, status, content
-        /// The copy got no complete response within its time limit.
+        /// The copy got no complete response within the time limit.
         case failed
-        /// The call failed, or had not read its response to the end within the copy's time limit.
+        /// The call failed, or did not read the whole response within the copy's time limit.
         case unread
-        /// A limit was reached, or the client ended.
+        /// The copy was dropped because of a limit or a shutdown of the client.
         case dropped
     }
 
@@ -40,7 +40,7 @@ public struct MirrorRequests: Interceptor {
     private let carriesCredentials: Bool
     let underWay = UnderWay()
     private let figures: GateFigures
-    /// The fault of the settings, with which each call fails, or nil.
+    /// The fault of the settings, which fails each call, or nil.
     public let fault: ClientError?
 
     /// Creates a gate.
@@ -48,11 +48,11 @@ public struct MirrorRequests: Interceptor {
     ///   - service: The base URL of the requests.
     ///   - group: The base URL of the copies.
     ///   - limit: The maximum number of running copies.
-    ///   - maxBytes: The maximum number of bytes in the content of a copy and of its response. To
-    ///     compute their digest takes a call about 4 ms for a MiB.
-    ///   - timeLimit: The longest time of a copy.
-    ///   - carriesCredentials: Whether secrets, except cookies, go to another origin.
-    ///   - meter: Counts the copies by their `turnpike.result` (`turnpike.mirror.copies`).
+    ///   - maxBytes: The maximum number of bytes in the content of a copy and of its response. The
+    ///     digest of this content costs a call about 4 ms for each MiB.
+    ///   - timeLimit: The time limit of a copy.
+    ///   - carriesCredentials: Whether copies to another origin contain secrets, except cookies.
+    ///   - meter: Counts the copies by `turnpike.result` (`turnpike.mirror.copies`).
     public init(
         of service: String, to group: String, limit: Int = 32, maxBytes: Int = 1_048_576,
         timeLimit: Duration = .seconds(5), carriesCredentials: Bool = false,
@@ -78,7 +78,7 @@ public struct MirrorRequests: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await figures.flush() }
 
-    /// States where copies go.
+    /// Reports the destination of copies.
     public func facts(for request: Request?) -> GateFacts? {
         let kinds: KeyValuePairs<GateKind, String> = [
             .cache: "A copy would be sent for each answer of the cache.",
@@ -93,7 +93,7 @@ public struct MirrorRequests: Interceptor {
             passedOver: isOther ? "requests of this kind are not copied" : nil)
     }
 
-    /// Runs the rest of the chain, and sends a copy meanwhile.
+    /// Runs the inner gates, and sends a copy at the same time.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -127,7 +127,7 @@ public struct MirrorRequests: Interceptor {
         guard group.origin != service.origin else { return copy }
         let (secrets, url) = (Redaction.standard, copy.url.absoluteString)
         copy.headers.removeAll {
-            // A field with a harmless name may have a URL or a credential in its value.
+            // The value of a field with a harmless name may contain a URL or a credential.
             $0.name == .cookie || !carriesCredentials && secrets.value(of: $0) != $0.value
         }
         return carriesCredentials || secrets.url(url) == url ? copy : nil
@@ -155,8 +155,8 @@ public struct MirrorRequests: Interceptor {
         }
         context.report("a copy goes to \(group)", by: gateName, describesPass: true)
         let side = context.sideCall().child()
-        // This task belongs to no call. It ends with its context, which the time limit and the end
-        // of the client cancel.
+        // This task belongs to no call. The time limit and the end of the client cancel the context
+        // of the task, and thereby end the task.
         _ = Task.apart { [self] in
             let registration = side.onCancel { _ in original.settle(.success(nil)) }
             let timer = side.timeSource.schedule(after: timeLimit) {
@@ -195,7 +195,7 @@ public struct MirrorRequests: Interceptor {
         let count = Atomic(0)
     }
 
-    /// The digest of a body's content, up to a limit, while the body is read.
+    /// Computes the digest of a body's content, up to a limit, while a reader reads the body.
     private final class Digest: Sendable {
         private let state: Mutex<(hash: SHA256, room: Int)>
 

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A base URL; requests below this URL can be sent below another base URL.
+// A base URL. Requests below this URL can be sent below another base URL.
 struct ServiceURL: Sendable, CustomStringConvertible {
     /// The origin and the path, which ends with a slash.
     let description: String
@@ -23,7 +23,7 @@ struct ServiceURL: Sendable, CustomStringConvertible {
             ? nil : "found \"\(Redaction.standard.url(text))\"; expected a base URL, without query"
     }
 
-    /// Why requests below this URL must not be sent below another URL; nil if they may be.
+    /// Returns the reason why requests must not be sent below another URL, or nil.
     func fault(sendingTo other: ServiceURL) -> ClientError? {
         if let fault = fault ?? other.fault { return Self.fault(fault) }
         let losesTLS = origin?.scheme == "https" && other.origin?.scheme != "https"
@@ -34,7 +34,7 @@ struct ServiceURL: Sendable, CustomStringConvertible {
         ClientError(.configuration, message, transfer: TransferState(.connecting))
     }
 
-    /// The end of a request's URL after this URL; nil if the request is not below this URL.
+    /// Returns the rest of a request's URL after this URL, or nil for other URLs.
     func rest(of request: Request) -> Substring? {
         guard let origin, request.origin == origin, !request.asksServer else { return nil }
         let form = request.targetURI.originForm
@@ -42,7 +42,7 @@ struct ServiceURL: Sendable, CustomStringConvertible {
         return form[form.utf8.index(form.startIndex, offsetBy: path.utf8.count)...]
     }
 
-    /// Moves a request below this URL, and removes what belongs only to its former origin.
+    /// Moves a request below this URL, and removes data that belongs only to the old origin.
     func move(_ request: inout Request, to rest: Substring) {
         guard let uri = TargetURI(reference: description + rest) else { return }
         let isOther = request.origin != origin

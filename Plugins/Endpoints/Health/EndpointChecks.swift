@@ -9,10 +9,10 @@ final class EndpointChecks: Sendable {
         var rules: EndpointHealthCheck?
         var transport: (any Transport)?
         var origin: Origin?
-        /// The context of the task that runs the checks; nil if there is no task.
+        /// The context of the task that runs the checks, or nil if there is no task.
         var context: Context?
         var underWay = 0
-        /// The stack of the last call; nil if the next call must begin the checks.
+        /// The stack of the last call, or nil if the next call must begin the checks.
         var stack: ObjectIdentifier?
     }
 
@@ -27,14 +27,14 @@ final class EndpointChecks: Sendable {
         isOn = Atomic(rules != nil)
     }
 
-    /// Replaces the rules; the next call begins the checks.
+    // Replaces the rules. The next call begins the checks.
     func update(_ rules: EndpointHealthCheck?) {
         stop()
         state.withLock { $0.rules = rules }
         isOn.store(rules != nil, ordering: .relaxed)
     }
 
-    /// Ends the checks and releases the transport; the next call begins the checks again.
+    // Ends the checks and releases the transport. The next call begins the checks again.
     func stop() {
         let (context, transport) = state.withLock { state in
             state.stack = nil
@@ -44,7 +44,7 @@ final class EndpointChecks: Sendable {
         withExtendedLifetime(transport) {}
     }
 
-    /// Begins the checks, or continues them over the transport of another stack.
+    /// Begins the checks, or continues the checks over the transport of another stack.
     func go(on balancer: LoadBalancer, _ origin: Origin, _ next: Next, _ context: Context) {
         guard isOn.load(ordering: .relaxed) else { return }
         let background = state.withLock { state -> Context? in
@@ -62,9 +62,9 @@ final class EndpointChecks: Sendable {
     }
 
     private func run(on balancer: LoadBalancer, in background: Context) {
-        // This task belongs to no call. It ends with its context. The shutdown of a client, new
-        // rules or the release of the balancer cancels this context. While the task waits, it holds
-        // neither the balancer nor the transport, so the task does not keep a client alive.
+        // This task belongs to no call, and ends with its context. The shutdown of a client, new
+        // rules or the release of the balancer cancels this context. A waiting task retains neither
+        // the balancer nor the transport, and does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {
@@ -74,7 +74,7 @@ final class EndpointChecks: Sendable {
         }
     }
 
-    /// Begins the due checks; returns the time to the next check, or nil if there are no checks.
+    /// Begins the due checks, and returns the time to the next check, or nil without checks.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {
@@ -95,7 +95,7 @@ final class EndpointChecks: Sendable {
                 balancer?.endCheck(of: member, isWell, rules, at: context.timeSource.now)
             }
         }
-        // To check all due times takes time, so it is done at most fifty times in an interval.
+        // The loop over all endpoints is slow, and runs at most fifty times in an interval.
         return max(now.duration(to: next), rules.pause * 0.02)
     }
 
@@ -129,6 +129,6 @@ final class EndpointChecks: Sendable {
 }
 
 extension EndpointHealthCheck {
-    /// The interval, limited so that checks neither fill a core nor overflow a clock.
+    /// The interval between limits that prevent a busy core and an overflow of the clock.
     fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
 }

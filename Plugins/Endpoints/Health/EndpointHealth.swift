@@ -2,34 +2,36 @@
 
 public import TurnpikeCore
 
-/// When an endpoint is left out because of failures, and for how long.
+/// The rules for the ejection of failing endpoints.
 ///
 /// An endpoint is ejected, as by the outlier detection of Envoy and gRPC (A50), if the endpoint
 ///
-/// - fails ``consecutiveFailures`` times in a row: connections, 5xx, incomplete bodies; or
-/// - succeeds far less often than the others over ``interval``: its success ratio is lower by more
-///   than a tenth and by more than ``deviations`` standard deviations.
+/// - fails ``consecutiveFailures`` times in a row with connection errors, 5xx or incomplete bodies,
+///   or
+/// - has a success ratio over ``interval`` that is lower than the ratio of the others by more than
+///   a tenth and by more than ``deviations`` standard deviations.
 ///
-/// The first ejection lasts ``ejection``. If the next ejection follows soon, it lasts twice as
-/// long, up to ``maxEjection``. Then the endpoint returns with a slow start: its share of the
-/// requests grows over ``slowStart``, like that of a new endpoint. If the first request after the
-/// return fails, the endpoint is ejected again.
+/// The first ejection lasts ``ejection``. If the next ejection follows soon, its time doubles, up
+/// to ``maxEjection``. After an ejection, the endpoint returns with a slow start, like a new
+/// endpoint. The endpoint's share of the requests grows over ``slowStart``. If the first request
+/// after the return fails, the endpoint is ejected again.
 ///
 /// At most ``maxEjected`` of the endpoints are ejected. Of two or more endpoints, at least one may
 /// be ejected, but never all. If the share of healthy endpoints is below ``panic``, for example
 /// because of checks (``check``), all endpoints are used, because the few healthy endpoints would
 /// be overloaded.
 ///
-/// Each client decides from its own calls. Clients do not inform each other.
+/// Each client uses only the outcomes of its own calls.
 public struct EndpointHealth: Sendable {
-    /// The failures in a row after which an endpoint is ejected; 0 turns this off.
+    /// The number of failures in a row after which an endpoint is ejected, or 0 for no such rule.
     public var consecutiveFailures: Int
-    /// The time over which success ratios are compared; at least 100 ms.
+    /// The time over which success ratios are compared, at least 100 ms.
     public var interval: Duration
-    /// The number of requests in ``interval`` that an endpoint needs to be compared.
+    /// The minimum number of requests in ``interval`` for the comparison of an endpoint.
     public var minimumRequests: Int
-    /// The difference from the others' success ratio at which an endpoint is ejected, in standard
-    /// deviations; infinite turns this off.
+    /// The difference from the others' ratio that causes an ejection, in standard deviations.
+    ///
+    /// An infinite number turns the comparison off.
     public var deviations: Double
     /// The length of the first ejection.
     public var ejection: Duration
@@ -39,9 +41,9 @@ public struct EndpointHealth: Sendable {
     public var maxEjected: Double
     /// The share of healthy endpoints below which all endpoints are used.
     public var panic: Double
-    /// The time until a new or returned endpoint has its full share; zero for no slow start.
+    /// The time until a new or returned endpoint gets the full share, or zero for no slow start.
     public var slowStart: Duration
-    /// Checks besides the requests; nil for no checks.
+    /// Additional health checks, or nil for no checks.
     public var check: EndpointHealthCheck?
 
     /// Creates rules.
@@ -67,7 +69,6 @@ public struct EndpointHealth: Sendable {
     public static var off: EndpointHealth { EndpointHealth(maxEjected: 0) }
 
     func mostEjected(of count: Int) -> Int {
-        // NaN ejects none.
         guard maxEjected > 0, count > 1 else { return 0 }
         return min(max(Int(min(maxEjected, 1) * Double(count)), 1), count - 1)
     }
@@ -83,26 +84,26 @@ public struct EndpointHealth: Sendable {
     }
 }
 
-/// Requests that ask an endpoint whether it is healthy.
+/// Requests that check the health of endpoints.
 ///
 /// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
 /// uses the client's transport directly and passes no gate. So a check has no credentials, log
 /// lines, retries or limits. A gate runs at most one check for an endpoint, and 64 checks in all.
 ///
-/// Checks begin with the first call. They end when the endpoint leaves the list, or when the client
-/// is shut down or released.
+/// Checks begin with the first call. The checks of an endpoint end when the endpoint leaves the
+/// list, or when the client is shut down or released.
 public struct EndpointHealthCheck: Sendable {
-    /// The path, and a query if there is one: `/health`.
+    /// The path with an optional query, such as `/health`.
     public var path: String
-    /// The time between two checks of an endpoint, at least 10 ms; it varies by up to a tenth.
+    /// The time between two checks of an endpoint, at least 10 ms, varied by up to a tenth.
     public var interval: Duration
-    /// The longest time for a check.
+    /// The time limit of a check.
     public var timeout: Duration
-    /// How many checks in a row must fail before the endpoint is left out.
+    /// The number of failed checks in a row after which the endpoint is not used.
     public var unhealthyThreshold: Int
-    /// How many checks in a row must succeed before the endpoint is used again.
+    /// The number of successful checks in a row after which the endpoint is used again.
     public var healthyThreshold: Int
-    /// Whether a status says that the endpoint is healthy; by default 200 to 299.
+    /// Whether a status means that the endpoint is healthy, by default from 200 to 299.
     public var isWell: @Sendable (HTTPStatus) -> Bool
 
     /// Creates checks.
@@ -119,7 +120,7 @@ public struct EndpointHealthCheck: Sendable {
         self.isWell = isWell
     }
 
-    /// Sends a check; returns whether the endpoint is healthy, or nil if the check was abandoned.
+    // Sends a check. Returns whether the endpoint is healthy, or nil after an abandoned check.
     func run(
         to endpoint: Endpoint, for origin: Origin, over transport: any Transport,
         in context: Context
@@ -128,7 +129,7 @@ public struct EndpointHealthCheck: Sendable {
         var request = Request(
             .get, Target("\(origin)\(place)"), headers: ["User-Agent": "turnpike-health-check"])
         request.options.connectTarget = endpoint.target
-        // If the path makes the URL invalid, the endpoint is not to blame.
+        // An invalid path is not a failure of the endpoint.
         guard request.fault == nil, context.cancelReason == nil else { return nil }
         let inner = context.child()
         let timer = context.timeSource.schedule(after: timeout) {
@@ -146,7 +147,7 @@ public struct EndpointHealthCheck: Sendable {
             await response.discard(in: inner)
             return context.cancelReason == nil ? isWell : nil
         } catch {
-            // An error after the shutdown of the client says nothing about the endpoint.
+            // An error after the shutdown of the client is not a failure of the endpoint.
             let isEnd = context.cancelReason != nil || ClientError.isCancellation(error)
             return isEnd ? nil : false
         }

@@ -29,7 +29,7 @@ final class EndpointRecord: Sendable {
         var checked = Checked.well(failures: 0)
         var failures = 0
         var window = EndpointOutcomes()
-        // The number of ejections that followed each other soon.
+        // The number of ejections in quick succession.
         var ejections = 0
         var generation = 0
         var nextCheck: MonotonicInstant?
@@ -78,9 +78,9 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Returns the outcomes since the last call, and starts counting again.
+    /// Returns the outcomes since the last call, and restarts the counts.
     ///
-    /// If the endpoint was present for all of that time, one earlier ejection is forgotten.
+    /// If the endpoint was not ejected during this time, the count of ejections decreases by one.
     func takeWindow(since start: MonotonicInstant) -> EndpointOutcomes {
         state.withLock { state in
             if case .present(let since) = state.phase, since <= start, state.ejections > 0 {
@@ -93,7 +93,7 @@ final class EndpointRecord: Sendable {
 
     // MARK: Ejections
 
-    /// Ejects the endpoint, and returns for how long; nil if it is ejected already.
+    /// Ejects the endpoint, and returns the time, or nil if the endpoint is already ejected.
     func eject(at now: MonotonicInstant, _ rules: EndpointHealth) -> Duration? {
         state.withLock { state in
             guard case .present = state.phase else { return nil }
@@ -106,7 +106,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the ejection; one failure is enough for the next ejection.
+    // Ends the ejection. One failure is then enough for the next ejection.
     func giveBack(at now: MonotonicInstant, _ rules: EndpointHealth) {
         state.withLock { state in
             guard case .ejected = state.phase else { return }
@@ -117,7 +117,7 @@ final class EndpointRecord: Sendable {
 
     // MARK: Checks
 
-    /// When the next check is due; nil before the first check has a time.
+    /// The time of the next check, or nil before the first check has a time.
     var nextCheck: MonotonicInstant? {
         get { state.withLock { $0.nextCheck } }
         set { state.withLock { $0.nextCheck = newValue } }
@@ -131,7 +131,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the running check, whose result may be unknown (nil).
+    /// Ends the running check, whose result is nil if unknown.
     ///
     /// If the check changes the health of the endpoint, returns whether the endpoint is healthy.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
@@ -174,12 +174,12 @@ struct EndpointOutcomes: Equatable, Sendable {
     var count: Int { successes + failures }
     var ratio: Double { count == 0 ? 1 : Double(successes) / Double(count) }
 
-    /// Finds endpoints whose success ratio is far below that of the others, the worst first.
+    /// Returns endpoints whose success ratio is far below the ratio of the others, the worst first.
     ///
-    /// In Envoy, the mean and the deviation include the endpoint itself, so that one of five can
-    /// never be an outlier. Here each endpoint is compared only with the others. Its ratio must be
-    /// lower by at least a tenth, and by `deviations` times the larger of two deviations: that of
-    /// the others' ratios, and that of chance with this number of requests.
+    /// In Envoy, the mean and the deviation include the endpoint itself, and one of five endpoints
+    /// can never be an outlier. Here each endpoint is compared only with the others. An outlier's
+    /// ratio is lower by at least a tenth, and by `deviations` times a deviation. The larger of the
+    /// others' deviation and the random deviation is used.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {
@@ -190,7 +190,7 @@ struct EndpointOutcomes: Equatable, Sendable {
         var sum = rest.reduce(0) { $0 + all[$1].ratio }
         var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
         var outliers: [Int] = []
-        // With the worst endpoint, the deviation would be too large to find the second worst.
+        // The worst endpoint would make the deviation too large to find the second worst.
         while rest.count > 1, let worst = rest.popFirst() {
             let ratio = all[worst].ratio
             (sum, squares) = (sum - ratio, squares - ratio * ratio)
@@ -198,7 +198,6 @@ struct EndpointOutcomes: Equatable, Sendable {
             let variance = squares / Double(rest.count) - mean * mean
             let chance = mean * (1 - mean) / Double(all[worst].count)
             let deviation = max(variance, chance, 0).squareRoot()
-            // The sums are inexact.
             guard ratio < mean - max(deviations * deviation, 0.1) - 1e-9 else { break }
             outliers.append(worst)
         }

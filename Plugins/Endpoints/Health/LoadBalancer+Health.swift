@@ -25,7 +25,7 @@ extension LoadBalancer {
         judge(lease, verdict, in: context)
     }
 
-    /// Counts the verdict on a request once, and ejects its endpoint if necessary.
+    /// Counts the verdict on a request once, and ejects the endpoint if necessary.
     func judge(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         let member = lease.member
         switch verdict {
@@ -59,7 +59,7 @@ extension LoadBalancer {
         tell()
     }
 
-    /// Reports an ejection to the log and the meter; the caller must hold no lock.
+    // Reports an ejection to the log and the meter. The caller must hold no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
         let figure = GateFigure.ejections(of: service, ejection.reason)
         context.report(count: figure.name, labels: figure.labels, of: figures)
@@ -84,7 +84,7 @@ extension LoadBalancer {
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
     }
 
-    // Why a failing endpoint is not ejected; nil if there is nothing to report.
+    // Returns the reason why a failing endpoint is not ejected, or nil for no report.
     private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
         guard state.rules.health.maxEjected > 0, isPresent(member, state),
             member.health.standing != .ejected
@@ -117,7 +117,7 @@ extension LoadBalancer {
         }
     }
 
-    /// Uses endpoints again after their ejections have ended; returns whether there were any.
+    /// Ends due ejections, and returns whether any endpoint is used again.
     func giveBack(_ state: inout State, at now: MonotonicInstant) -> Bool {
         guard now >= state.returnAt else { return false }
         let (before, health) = (state.ejectedCount, state.rules.health)
@@ -137,7 +137,7 @@ extension LoadBalancer {
     }
 
     // After a change of the list or the rules, too many endpoints may be ejected. The endpoints
-    // whose ejections would end first return at once.
+    // with the earliest ends of ejections return at once.
     private func keepBounds(_ state: inout State, at now: MonotonicInstant) {
         let excess =
             state.ejectedCount - state.rules.health.mostEjected(of: state.order.count)
@@ -184,7 +184,7 @@ extension LoadBalancer {
             defer { note(&state) }
             if isUp { member.startSlowly(at: now) }
             renew(&state, at: now)
-            // No call waits for a check, so the next call reports the line.
+            // No call waits for a check. The next call reports the line.
             if state.news.count < 16 {
                 let text = isUp ? "is used again: its checks succeed" : "is down: its checks fail"
                 state.news.append("\(member.endpoint) \(text)")

@@ -4,14 +4,14 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The addresses of a name, from both address families; each address is an endpoint.
+/// The addresses of a name, from both address families, as endpoints.
 ///
-/// The system leaves out a family in which this machine has no address (`AI_ADDRCONFIG`). The order
-/// of an answer is ignored. SRV records are not read. A program that knows ports and weights can
-/// write them to an ``EndpointFile``.
+/// The system omits a family in which this machine has no address (`AI_ADDRCONFIG`). The order of
+/// an answer is ignored. SRV records are not read. A program with ports and weights can write an
+/// ``EndpointFile``.
 ///
 /// The system looks up the name on a separate thread, one lookup at a time. A lookup that exceeds
-/// the limit fails. While the system still runs that lookup, no second lookup begins.
+/// the limit fails. While the system still runs the failed lookup, no second lookup begins.
 public final class DNSEndpoints: EndpointResolver {
     private let name: String
     private let port: Int
@@ -19,17 +19,17 @@ public final class DNSEndpoints: EndpointResolver {
     private let limit: Duration
     private let resolver: any HostResolver
 
-    /// A DNS answer has at most 65,535 bytes, and thus about 4,000 addresses of each family.
+    /// A DNS answer has at most 65,535 bytes, or about 4,000 addresses of each family.
     private static let maxAddresses = 10_000
 
     /// Creates a resolver for a name.
     /// - Parameters:
     ///   - name: The name, which may differ from the name in the requests' URLs.
     ///   - port: The port of all endpoints.
-    ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` requests the next
-    ///     answer up to a fifth earlier, at a random time, so that clients do not ask all at once.
-    ///   - limit: The longest time for one lookup.
-    ///   - resolver: Looks up the name; nil means the system, without an additional cache.
+    ///   - refresh: The time for which an answer is used, at least a second. ``Endpoints`` requests
+    ///     the next answer up to a fifth earlier, at a random time.
+    ///   - limit: The time limit of a lookup.
+    ///   - resolver: Looks up the name, by default with the system and without a cache.
     public init(
         _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
         resolver: (any HostResolver)? = nil
@@ -41,7 +41,7 @@ public final class DNSEndpoints: EndpointResolver {
         self.resolver = resolver ?? SystemHostResolver(width: 1, keeping: .zero)
     }
 
-    /// Says which name is looked up.
+    /// The text "one of the addresses of" with the name.
     public var summary: String { "one of the addresses of \(name)" }
 
     /// Looks up the name.
@@ -52,7 +52,7 @@ public final class DNSEndpoints: EndpointResolver {
         if let fault = ConnectTarget.host(name, port: port).fault {
             throw ClientError(.configuration, "endpoints from DNS: \(fault)")
         }
-        // Sorted, so that equal answers give equal lists.
+        // The addresses are sorted, because equal answers must give equal lists.
         let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
         return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
     }

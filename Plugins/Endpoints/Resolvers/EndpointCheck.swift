@@ -3,10 +3,10 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The rules for a list of endpoints, from any source.
+/// The rules for a list of endpoints from any source.
 ///
-/// A list has 1 to 100,000 endpoints. Registries repeat entries, so a repeated entry is dropped. If
-/// two entries for one target have different weights or zones, the list has a fault.
+/// A list has 1 to 100,000 endpoints. A repeated entry is dropped, because registries repeat
+/// entries. If two entries for one target have different weights or zones, the list has a fault.
 struct EndpointCheck {
     static let maxCount = 100_000
     private static let maxWeight = 1_000_000.0
@@ -61,7 +61,7 @@ struct EndpointCheck {
         if let fault = target.fault { return faults.add(at: index, fault) }
         guard case .host(let host, _) = target, !host.contains(":") else { return }
         let last = host.utf8.split(separator: UInt8(ascii: ".")).last.map { Substring($0) } ?? ""
-        // A resolver reads 010.0.0.7 and 10.7 as other addresses than a person would.
+        // A resolver and a person read 010.0.0.7 and 10.7 as different addresses.
         if IPAddress.readsAsNumber(last), IPAddress(host)?.description != host {
             faults.add(
                 at: index,
@@ -122,8 +122,7 @@ struct EndpointFaults {
     private(set) var first: [(path: String, message: String)] = []
     private(set) var count = 0
 
-    /// Adds a fault of the list, of an entry or of its member; the message is made only for the
-    /// first hundred faults.
+    // Adds a fault of the list, of an entry or of a member. Only the first hundred need a message.
     mutating func add(
         at index: Int? = nil, in member: String = "", _ message: @autoclosure () -> String
     ) {
@@ -157,7 +156,7 @@ struct EndpointReader {
         return reader.check
     }
 
-    /// Reads a document: a list, or an object whose member `endpoints` is a list.
+    /// Reads a document, which is a list or an object with the list `endpoints`.
     static func read(_ document: JSONValue) -> EndpointCheck {
         if let entries = document.array ?? document["endpoints"]?.array { return read(entries) }
         var check = EndpointCheck()

@@ -4,11 +4,10 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Endpoints in a JSON file that another program updates, such as a sidecar of Consul or
-/// Kubernetes.
+/// Endpoints in a JSON file that another program updates, such as a sidecar of Consul.
 ///
-/// The file is an array of endpoints, or an object whose member `endpoints` is such an array. Other
-/// members of that object are ignored. An endpoint is a text, or an object with details:
+/// The file is an array of endpoints, or an object with the array `endpoints`. Other members of the
+/// object are ignored. An endpoint is a text, or an object with details:
 ///
 /// ```json
 /// {
@@ -29,11 +28,11 @@ import TurnpikeSupport
 /// | `labels` | anything; this member is not read |
 ///
 /// A file has 1 to 100,000 endpoints and at most 16 MiB. If an entry has a mistake or the file is
-/// incomplete, the last good list stays in use. The error has the path of each wrong entry
+/// incomplete, the last good list stays in use. The error contains the path of each wrong entry
 /// (`endpoints[17].port: found 99999; …`). A repeated entry is dropped.
 ///
-/// The other program should write a new file and rename it over the old file. Each check follows
-/// links again, as the volumes of Kubernetes need.
+/// The other program should write a new file and rename the new file to the old name. Each check
+/// follows links again, because the volumes of Kubernetes need that.
 public final class EndpointFile: EndpointResolver {
     private let path: String
     private let interval: Duration
@@ -41,8 +40,8 @@ public final class EndpointFile: EndpointResolver {
 
     private struct Known {
         let version: FileVersion
-        // A file may change again within one tick of the file system's clock, and a new file may
-        // get the inode of a removed file. So each version is read twice.
+        // Each version of the file is read twice. A file may change again within one tick of the
+        // file system's clock, and a new file may get the inode of a removed file.
         let isSettled: Bool
         let result: Result<[Endpoint], any Error>
     }
@@ -50,18 +49,17 @@ public final class EndpointFile: EndpointResolver {
     /// Creates a resolver for a file, which need not exist yet.
     /// - Parameters:
     ///   - path: The file.
-    ///   - interval: How often the file is checked, at least every 10 ms. A check costs three
-    ///     system calls, on a thread for blocking work. If the device, inode, size or times have
-    ///     changed, the file is read.
+    ///   - interval: The time between two checks, at least 10 ms. A check costs three system calls
+    ///     on a thread for blocking work. If device, inode, size or times change, the file is read.
     public init(_ path: String, interval: Duration = .seconds(1)) {
         self.path = path
         self.interval = max(interval, .milliseconds(10))
     }
 
-    /// The text "one of the endpoints in", and the path of the file.
+    /// The text "one of the endpoints in" with the path of the file.
     public var summary: String { "one of the endpoints in \(path)" }
 
-    /// Checks the file, and reads it if it has changed.
+    /// Checks the file, and reads a changed file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` while the file is missing or
     ///   unusable.
     public func endpoints(in context: Context) async throws -> EndpointList {
@@ -77,7 +75,7 @@ public final class EndpointFile: EndpointResolver {
             unless: before?.isSettled == true ? before?.version : nil)
         guard let data = found else { return try before?.result.get() ?? [] }
         var result = Result { try parse(data) }
-        // An unchanged list keeps its storage, so that a comparison takes no time.
+        // An unchanged list keeps its storage. A comparison then takes no time.
         if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
             result = .success(old)
         }
@@ -88,9 +86,9 @@ public final class EndpointFile: EndpointResolver {
         return try result.get()
     }
 
-    // Returns the version, and the content unless the version is known.
+    // Returns the version, and the content if the version is not known.
     private func content(unless known: FileVersion?) throws -> (FileVersion, Data?) {
-        // Without `O_NONBLOCK`, to open a pipe would wait for its other end.
+        // Without `O_NONBLOCK`, the opening of a pipe would wait for the pipe's other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
         let file = UnnamedFile(descriptor: descriptor)

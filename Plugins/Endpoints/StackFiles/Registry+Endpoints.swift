@@ -113,7 +113,7 @@ extension Endpoints {
             subset: settings.endpointSubset(), health: settings.endpointHealth(),
             meter: settings.meter())
         if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
-        // Under new rules, the endpoints keep their state and, until a new list comes, their list.
+        // Under new rules, the endpoints keep their state. The list stays until a new list arrives.
         self = settings.reloadable(
             "endpoints", for: host.lowercased(), updating: { $0.update(to: new) }, { new })
     }
@@ -140,7 +140,7 @@ extension Settings {
     private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
         let found = (entries ?? []).enumerated().map { endpoint($0.element, at: $0.offset) }
         let list = FixedEndpoints(found.compactMap(\.self))
-        // The positions in the list are right only if no entry is missing.
+        // The indices in messages are right only if no entry is missing.
         if entries != nil, !found.contains(nil) {
             for fault in list.faults {
                 issue(at: "list" + fault.path.trimmingPrefix("endpoints"), fault.message)
@@ -234,7 +234,7 @@ extension Settings {
             size: subset.int("size", default: 20, in: 1...100_000), of: subset.clientIndex())
     }
 
-    // Only the environment has the number of a pod in a stateful set, as text.
+    // The number of a pod in a stateful set is a text in the environment.
     private func clientIndex() -> Int {
         let key = "clientIndex"
         if case .number? = value(key) { return int(key, default: 0, in: 0...1_000_000_000) }

@@ -4,14 +4,14 @@ import TurnpikeCore
 import TurnpikeSupport
 public import TurnpikeTraffic
 
-/// The permits of one key that a replica has: permits reserved in the store, and buckets for the
-/// time without a reachable store.
+/// The permits of one key in a replica, which are reserved in the store or come from local buckets.
 ///
-/// `LeasedPermits` only decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
+/// The buckets are used while the store is unreachable. `LeasedPermits` only decides, and
+/// `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
 public struct LeasedPermits: PermitSource {
     enum Step {
         case take(QuotaRequest)
-        /// Returns permits to the store; a negative number charges permits.
+        /// Returns permits to the store, or charges permits if the number is negative.
         case giveBack(Int)
         /// Waits until the given time, or without a time until the state of the key has changed.
         case pause(until: Int64?)
@@ -19,7 +19,7 @@ public struct LeasedPermits: PermitSource {
     }
 
     let plan: QuotaPlan
-    // While the store cannot be reached, these buckets decide instead of the store.
+    // The buckets that are used while the store is unreachable, or nil.
     private var buckets: TokenBuckets?
     private(set) var reserved: ReservedPermits
 
@@ -29,14 +29,14 @@ public struct LeasedPermits: PermitSource {
     private var isAsking = false
     private var forecast = RefillForecast()
     private var lease = QuotaLease()
-    // The permits to return to the store; a negative number is charged.
+    // The number of permits to return to the store, or to charge if negative.
     private var owed = 0
     private var replicas = 1
     private var lastCall = Int64.min
     private var loweredAt = Int64.min
     private var loweredTo = 0
 
-    // If no call comes, the driver still asks an unreachable store for this time, in nanoseconds.
+    // The time in nanoseconds for which the driver tests an unreachable store without calls.
     private static let probeTime: Int64 = 1_000_000_000
 
     init(_ plan: QuotaPlan) {
@@ -46,7 +46,7 @@ public struct LeasedPermits: PermitSource {
 
     var isLocal: Bool { buckets != nil }
 
-    /// Whether a driver task asks the store for the key.
+    /// Whether a driver task runs for the key.
     public var isInUse: Bool { isDriven }
 
     // MARK: Calls
@@ -64,7 +64,7 @@ public struct LeasedPermits: PermitSource {
         return buckets?.take(cost, at: now) ?? false
     }
 
-    /// The earliest time at which a call may start if other calls before it need `permits`.
+    /// Returns the earliest start of a call behind other calls that need `permits` permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         if let due = reserved.due(of: cost, behind: permits) { return due }
         let behind = max(permits - reserved.count, 0)
@@ -80,7 +80,7 @@ public struct LeasedPermits: PermitSource {
     /// Whether a call may start as soon as the store answers.
     public func mayStartSoon(at now: Int64) -> Bool { !isLocal && !forecast.isScarce(at: now) }
 
-    /// The time at which the first waiting call may start; nil until the store has answered.
+    /// Returns the start of the first waiting call, or nil before the store has answered.
     public func turn(of cost: Int) -> Int64? {
         let due = reserved.due(of: cost)
         guard let start = buckets?.turn(of: cost) else { return due }
@@ -89,17 +89,15 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: Corrections
 
-    /// Changes how many permits remain.
-    ///
-    /// A negative number charges permits.
+    /// Adds permits, or charges permits if the number is negative.
     public mutating func correct(_ permits: Int, at now: Int64) {
         guard isLocal else { return owed += permits }
         buckets?.correct(permits, at: now)
     }
 
     /// Lowers the remaining permits of one rule.
-    /// - Returns: Whether to tell the store: if the number has halved, and otherwise at most every
-    ///   100 ms. So most responses cost no operation.
+    /// - Returns: Whether the caller must inform the store, which is the case after halving, or
+    ///   after 100 ms. Most responses therefore need no operation.
     public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
         if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
         if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }
@@ -110,7 +108,7 @@ public struct LeasedPermits: PermitSource {
 
     mutating func takeIdle(_ line: WaitingPermits) -> Int {
         defer { owed = 0 }
-        // Without this reset, the next lease would be requested at once.
+        // Without this reset, the driver would request the next lease at once.
         lease.forget()
         return owed + reserved.removeLast(reserved.count - line.all)
     }
@@ -119,19 +117,19 @@ public struct LeasedPermits: PermitSource {
 
     /// Whether the driver must act.
     ///
-    /// Each call asks this, so the test is cheap.
+    /// Each call runs this method, which must be fast.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool {
-        // A driver that is not paused decides its next action by itself.
+        // A driver that is not paused decides the next action itself.
         if isAsking || isDriven && wake == nil { return false }
         if isLocal { return !isDriven && forecast.mayAsk(at: now) }
         if owed != 0 { return true }
         let idle = reserved.count - line.all
-        // Without a driver, no task would ask the store later.
+        // Without a driver, no task would send a later request to the store.
         if idle < 0 { return !isDriven || forecast.mayAsk(at: now) && asks(for: line) }
         return idle > lease.most || lease.isLow(idle) && forecast.mayAsk(at: now)
     }
 
-    // The next portion is requested when the permits cover only the first call, or half a portion.
+    // The next portion is requested when the permits cover only one call or half a portion.
     private func asks(for line: WaitingPermits) -> Bool {
         let count = reserved.count
         return count <= line.first ?? 1 || count * 2 <= plan.portion(replicas)
@@ -143,7 +141,7 @@ public struct LeasedPermits: PermitSource {
         let (access, isEmpty) = (plan.access, line.first == nil)
         replicas = access.replicas
         lease.measure(plan, replicas: access.confirmedReplicas, at: now)
-        // During a cool-down, no call uses permits, so the permits are returned.
+        // During a cool-down, no call uses permits. The permits are therefore returned.
         owed += reserved.removeLast(
             coolingUntil == nil ? reserved.count - line.all - lease.most : reserved.count)
         let idle = isEmpty ? reserved.count : 0
@@ -185,7 +183,7 @@ public struct LeasedPermits: PermitSource {
             maximum: maximum, reach: plan.reach(replicas))
     }
 
-    /// Handles an answer of the store; nil means that the store gave no answer.
+    /// Handles an answer of the store, or nil for a missing answer.
     mutating func answered(_ answer: QuotaAnswer?, at now: MonotonicInstant) {
         isAsking = false
         if answer != nil { buckets = nil }

@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// Asks the store for the permits of a limit, and returns unused permits.
+/// Requests the permits of a limit from the store, and returns unused permits.
 final class QuotaDriver: Sendable {
     private struct State {
         var operations = 0
@@ -41,18 +41,18 @@ final class QuotaDriver: Sendable {
         if starts { drive(limiter, key, by: timeSource) }
     }
 
-    /// Runs the driver of a key: one task that sends one request at a time to the store.
+    /// Runs the driver task of a key, which sends one request at a time to the store.
     ///
-    /// The task belongs to no call, so if one call is cancelled, other calls still get the answer.
-    /// The task ends by itself when no call waits and no permit is held or must be returned. The
-    /// task ends at most 0.1 s after the last call, or 1 s while the store is unreachable.
+    /// The task belongs to no call. If one call is cancelled, other calls still get the answer. The
+    /// task ends when no call waits and no permit is held or must be returned. That is at most 0.1
+    /// s after the last call, or 1 s while the store is unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
         state.withLock { $0.timeSource = timeSource }
         if limiter.change(key, { permits, _ in permits.isLocal }) == true {
             tellOfLocalKeys(limiter)
         }
-        // The task ends by itself; see the comment of this method.
+        // The comment of this method describes the end of the task.
         _ = Task.inheriting { [self] in
             while true {
                 let wake = OneShot<Void>()
@@ -66,10 +66,10 @@ final class QuotaDriver: Sendable {
         }
     }
 
-    /// Returns the permits that no call needs, and waits until the store has them.
+    /// Returns the permits that no call needs to the store, and waits for the operations.
     func drain(_ limiter: Limiter) async {
         guard let timeSource = state.withLock({ $0.timeSource }) else { return }
-        // A request that is still running may bring more permits.
+        // A running request may still get more permits.
         for _ in 0..<3 {
             for key in limiter.keys(where: { $0.isDriven }) {
                 let permits =
@@ -93,7 +93,7 @@ final class QuotaDriver: Sendable {
             return state.operations == 0
         }
         if isIdle { return }
-        // Each operation ends within its time limit, but waiting calls may begin others.
+        // Each operation ends within a time limit, but waiting calls may begin further operations.
         let timer = timeSource.schedule(after: limit) { end.settle(.success(())) }
         defer { timer.cancel() }
         try? await end.value { end.settle(.success(())) }
@@ -124,7 +124,7 @@ final class QuotaDriver: Sendable {
         return step
     }
 
-    // The keys whose driver decides locally, because the store cannot be reached.
+    // Reports the number of keys whose driver decides locally, because the store is unreachable.
     private func tellOfLocalKeys(_ limiter: Limiter) {
         figures.tell {
             let count = limiter.keys { $0.isDriven && $0.isLocal }.count
@@ -186,7 +186,7 @@ final class QuotaDriver: Sendable {
             case nil: return nil
             }
         }
-        // Without an answer, the key is local from now on.
+        // After a missing answer, the key is local.
         if wasLocal == true || answer == nil { tellOfLocalKeys(limiter) }
     }
 
@@ -196,8 +196,7 @@ final class QuotaDriver: Sendable {
         }
         let rules = plan.storedRules
         if access.nextAdmission(at: timeSource.now) != nil {
-            // No call waits for this return. With a time limit, a slow store would lose the
-            // permits.
+            // No call waits for this return. A time limit would lose the permits in a slow store.
             access.run { store in try await store.giveBack(permits, to: key, rules: rules) }
             operationHasEnded()
             return

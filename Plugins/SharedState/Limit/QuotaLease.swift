@@ -3,21 +3,22 @@
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// How many idle permits a replica holds.
+/// The number of idle permits that a replica holds.
 ///
-/// The number depends on the recent use by its calls. Times are nanoseconds of the monotonic clock.
+/// The number depends on the recent use by the replica's calls. Times are nanoseconds of the
+/// monotonic clock.
 struct QuotaLease {
     private(set) var size = 0
     private(set) var most = 0
     /// The time of the next check of the idle permits.
     private(set) var checkAt = Int64.max
-    // The permits used in the current measurement, and those used since the last check.
+    // The numbers of permits that were used in the current measurement and since the last check.
     private var used = 0
     private var usedSince = Int64.min
     private var usedSinceCheck = 0
     private var latestCost = 1
 
-    // After this time, in nanoseconds, idle permits are returned.
+    // The time in nanoseconds after which idle permits are returned.
     private static let idleTime: Int64 = 100_000_000
 
     mutating func count(_ cost: Int) {
@@ -26,18 +27,18 @@ struct QuotaLease {
         latestCost = cost
     }
 
-    /// Holds no permits until permits are used again.
+    /// Resets the lease to zero permits until permits are used again.
     mutating func forget() { (size, used, usedSinceCheck) = (0, 0, 0) }
 
-    /// Whether so few permits are idle that the replica may request more.
+    /// Whether few permits are idle, and the replica may request more.
     func isLow(_ idle: Int) -> Bool { size > 0 && idle * 4 <= size }
 
-    /// The number of permits to request if `idle` permits are idle; nil for none.
+    /// Returns the number of permits to request beside `idle` idle permits, or nil for none.
     func wanted(_ idle: Int) -> Int? {
         idle >= 0 && isLow(idle) && usedSinceCheck > 0 ? size - idle : nil
     }
 
-    /// Measures how many permits the calls use in the time of a lease.
+    /// Measures the number of permits that calls use in the time of a lease.
     mutating func measure(_ plan: QuotaPlan, replicas: Int?, at now: Int64) {
         most = plan.maxLease(replicas)
         let (time, overflow) = now.subtractingReportingOverflow(usedSince)
@@ -52,7 +53,7 @@ struct QuotaLease {
         }
     }
 
-    /// The number of idle permits that were not needed for a while.
+    /// Returns the number of idle permits that were not needed for `idleTime`.
     mutating func unneeded(of idle: Int, at now: Int64) -> Int {
         if idle > 0, now < checkAt { return 0 }
         checkAt = now.addingSaturating(Self.idleTime)

@@ -5,28 +5,29 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The rules of a limit, and their consequences for the use of the store.
+/// The rules of a limit, and the resulting numbers for the use of the store.
 struct QuotaPlan: Sendable {
     let rules: [QuotaRule]
     let access: SharedAccess
     let burst: Int
-    /// The name of the quota in a store; if nil, the limit's position in the stack identifies it.
+    /// The name of the quota in a store, or nil if the limit's position in the stack identifies the
+    /// quota.
     let key: String?
     private let places = QuotaPlaces()
     private let fastest: Double
     private let slowest: Double
 
-    // The time that one reservation for waiting calls covers, in nanoseconds, over all replicas.
-    // The time is short, so that replicas take turns and a lost replica loses few permits. But the
-    // time is longer than a round trip, so that no permit is lost between reservations.
+    // The time in nanoseconds that one reservation for waiting calls covers, over all replicas.
+    // With a short time, replicas take turns, and a lost replica loses few permits. The time must
+    // be longer than a round trip, because no permit must be lost between reservations.
     private static let portionTime = 50e6
-    // A lease has the permits that this replica will probably use within this time, in nanoseconds.
+    // The time in nanoseconds for which a lease has enough permits.
     private static let leaseTime = 10e6
-    /// A permit is reserved at most this time ahead.
+    /// The longest time between the reservation of a permit and its due time.
     static let longestReach = Duration.seconds(10)
 
     init(_ rules: [QuotaRule], access: SharedAccess, key: String? = nil) {
-        // A rule that occurs twice would be charged twice.
+        // A repeated rule would be charged twice.
         var known: Set<String> = []
         let rules = rules.filter { known.insert($0.identity).inserted }
         self.rules = rules
@@ -39,34 +40,35 @@ struct QuotaPlan: Sendable {
 
     /// The number of permits that are reserved at once for waiting calls.
     ///
-    /// The next portion is requested before the last one is used, so the round trip costs no quota.
+    /// The next portion is requested before the last portion is used. The round trip costs no
+    /// quota.
     func portion(_ replicas: Int) -> Int {
         max(Int(min(Self.portionTime / fastest / Double(replicas), 1e6)), 2)
     }
 
-    /// How far ahead permits are reserved for waiting calls.
+    /// Returns the longest time ahead for which permits are reserved for waiting calls.
     ///
     /// Each replica has space for two portions.
     ///
-    /// A replica without space would have to ask again, without a place in the queue.
+    /// A replica without space would have to repeat requests, without a place in the queue.
     func reach(_ replicas: Int) -> Duration {
         let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
         return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
     }
 
-    /// The most idle permits that this replica may hold.
+    /// Returns the maximum number of idle permits in this replica.
     ///
     /// All replicas together hold at most a quarter of the burst.
     func maxLease(_ replicas: Int?) -> Int {
         replicas.map { Int(min(Double(burst) / (4 * Double($0)), 1e6)) } ?? 0
     }
 
-    /// The number of permits that calls will probably use in the time of a lease.
+    /// Returns the expected number of permits that calls use in the time of a lease.
     func lease(forUse used: Int, in time: Int64) -> Int {
         Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
     }
 
-    /// The rules as sent to the store, in the order of ``rules``.
+    /// The rules in the form for the store, in the order of ``rules``.
     var storedRules: [QuotaRule] {
         if let key { return rules.map { $0.identified(by: "/" + key) } }
         let places = places.all
@@ -76,20 +78,20 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// The rules for a request.
+    /// Returns the rules for a request.
     ///
-    /// Idle permits of leases are not part of the burst.
+    /// The burst excludes the idle permits of leases.
     func sentRules(hasLeases: Bool) -> [QuotaRule] {
         let rules = storedRules
         return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
     }
 
-    /// Learns which limits of the same stack come before this limit.
+    /// Records the earlier limits in the same stack.
     ///
-    /// Limits with the same rule have separate states for the rule. The number of equal limits
-    /// before this limit identifies the state. So equal limits share a state across replicas, and
-    /// other gates have no influence. If one limit is in the stacks of several clients, its place
-    /// in the first stack counts, so that its state never changes.
+    /// Limits with the same rule have separate states for the rule. The number of equal earlier
+    /// limits identifies the state of a limit. The same limit of all replicas therefore has the
+    /// same state, and other gates do not matter. If one limit is in the stacks of several clients,
+    /// only the place in the first stack is used, because the state must never change.
     func place(after others: [QuotaPlan]) {
         guard places.all.isEmpty else { return }
         let others = others.filter { $0.key == nil && $0.access.group == access.group }
@@ -98,7 +100,7 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// This replica's share of the quota, for the time in which the store does not answer.
+    /// Returns this replica's share of the quota, for the time without answers of the store.
     func share(_ replicas: Int) -> [QuotaRule] {
         rules.map { rule in
             let count = Double(max(replicas, 1))
@@ -106,10 +108,9 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// Checks an answer, and moves its times into a usable range.
+    /// Checks an answer, and limits the times in the answer.
     ///
-    /// Without an offset, a rule would be violated. With a permit due in a year, calls would wait
-    /// for a year.
+    /// Without an offset, a rule would be violated. Without a limit, calls might wait for a year.
     func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
         switch answer {
         case .granted(let grant):
@@ -130,7 +131,7 @@ struct QuotaPlan: Sendable {
         var description: String { "the granted permits do not match the request" }
     }
 
-    /// The shortest time in which `permits` become available.
+    /// Returns the shortest time in which `permits` become available.
     func leastTime(for permits: Int) -> Int64 {
         Int64(nanoseconds: fastest * Double(max(permits, 0)))
     }

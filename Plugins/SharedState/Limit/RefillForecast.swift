@@ -4,30 +4,29 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The forecast after the last answer of the store: when permits come, and when the replica asks
-/// next, and for how many permits.
+/// The forecast after the last answer of the store, with the next request of the replica.
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct RefillForecast {
-    /// When the store is asked again, after it had no permits or did not answer.
+    /// The time of the next request after a missing answer or an answer without permits.
     private(set) var retryAt = Int64.min
-    /// How many permits beyond a portion the next request may ask for, after a full answer.
+    /// The number of permits beyond a portion that the next request may have after a full answer.
     private(set) var grown = 0
-    /// No permit comes before this time.
+    /// The time before which no permit is available.
     private(set) var scarceUntil = Int64.min
-    // The forecast ends at this time, because permits may be returned or the store may restart.
+    // The end of the forecast, because permits may be returned or the store may restart.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000
     private static let pauseAfterLie = Duration.milliseconds(100)
-    // While calls wait for permits, the store is asked at least this often.
+    // The longest time between two requests while calls wait for permits.
     private static let longestPause = Duration.seconds(10)
 
     func mayAsk(at now: Int64) -> Bool { now >= retryAt }
 
     func isScarce(at now: Int64) -> Bool { scarceUntil > now && now < knownUntil }
 
-    /// Handles granted permits, of which the last is due at a time.
+    /// Handles granted permits, the last of which is due at the time `last`.
     mutating func granted(_ permits: Int, last: Int64, at now: MonotonicInstant) {
         let isLater = last > now.nanoseconds
         retryAt = .min
@@ -43,20 +42,19 @@ struct RefillForecast {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        // A correct store could have reserved permits here. A store without this reservation has a
-        // fault, and is asked rarely.
+        // If `after` is within `reach`, the store should have reserved permits. A store with this
+        // fault gets only rare requests.
         pause(
             after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
             from: now)
     }
 
-    /// Handles a cool-down, in which the store grants no permits; this replica may know only a
-    /// shorter cool-down.
+    /// Handles a cool-down of the store, which may be longer than this replica's cool-down.
     mutating func coolingDown(_ left: Duration, at now: MonotonicInstant) {
         pause(left, atLeast: .milliseconds(10), from: now)
     }
 
-    /// Handles a missing answer; the store may be asked again at `nextAdmission`.
+    /// Handles a missing answer, after which the next request may be sent at `nextAdmission`.
     mutating func failed(nextAdmission: MonotonicInstant?, at now: MonotonicInstant) {
         grown = 0
         retryAt = max(

@@ -4,13 +4,13 @@ import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The permits of a shared quota that a replica has reserved, in the order of their times.
+/// The permits of a shared quota that a replica has reserved, in the order of due times.
 struct ReservedPermits {
     // The permits of one answer. The permits from `next` to `end` are unused.
     private struct Grant {
         var next = 0
         var end: Int
-        /// The number of permits of this answer that were already due when the answer came.
+        /// The number of permits of this answer that were due at the arrival of the answer.
         let ready: Int
         let base: Int64
         let offsets: [Double]
@@ -31,8 +31,7 @@ struct ReservedPermits {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds the permits of an answer; the store decided before the answer arrived, so no permit is
-    /// used too early.
+    /// Adds the permits of an answer.
     mutating func add(_ answer: QuotaGrant, at now: Int64) {
         guard answer.permits > 0 else { return }
         let permits = min(answer.permits, 1 << 40)
@@ -57,8 +56,8 @@ struct ReservedPermits {
         return true
     }
 
-    /// When the permits of a call are due, if other calls before it need `permits`; nil if there
-    /// are not enough permits.
+    /// Returns the due time of a call's permits behind `permits` permits, or nil without enough
+    /// permits.
     func due(of cost: Int, behind permits: Int = 0) -> Int64? {
         guard permits <= count, cost <= count - permits else { return nil }
         var rank = permits + max(min(cost, burst), 1) - 1

@@ -5,23 +5,23 @@ public import TurnpikeMiddleware
 import TurnpikeSupport
 public import TurnpikeTraffic
 
-/// Limits the requests per second of all replicas of a service, which share one quota.
+/// Limits the requests per second of all replicas of a service together.
 ///
 /// ```swift
 /// let shared = SharedState(try ValkeyServer(url: "redis://cache.internal:6379/0"))
 /// let client = Client(stack: [.retry(), .sharedRateLimit(perSecond: 500, burst: 50, shared: shared)])
 /// ```
 ///
-/// The gate works as ``/TurnpikeTraffic/RateLimit`` does, but takes permits from the store of a
+/// The gate works like ``/TurnpikeTraffic/RateLimit``, but takes permits from the store of a
 /// ``SharedState``. The gate reserves a portion of permits for waiting calls, and holds a few idle
 /// permits for regular calls. Unused permits are returned to the store. While the store does not
-/// answer, each replica uses its share of the quota. The gate also waits for the cool-downs of the
+/// answer, each replica uses a share of the quota. The gate also waits for the cool-downs of the
 /// state.
 ///
 /// Two limits of one stack with the same rules have separate quotas, unless both have the same
 /// `key`. See <doc:OneQuotaForManyReplicas>.
 public struct SharedRateLimit: RateLimiting {
-    /// The permits, and the calls that wait for them.
+    /// The permits and the waiting calls.
     public let limiter: KeyedLimiter<LeasedPermits>
     /// The options for requests and responses.
     public var options: RateLimitOptions
@@ -36,19 +36,20 @@ public struct SharedRateLimit: RateLimiting {
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - perSecond: The average number of requests per second; fractions are allowed.
-    ///   - burst: How many requests may be sent at once after a pause.
-    ///   - queue: How many calls may wait in this process, for all origins together.
+    ///   - perSecond: The average number of requests per second, which may have a fraction.
+    ///   - burst: The maximum number of requests that are sent at once after a pause.
+    ///   - queue: The maximum number of waiting calls in this process, for all origins together.
     ///   - scope: The requests that share one quota.
     ///   - shared: The state of the replicas.
     ///   - key: The name of the quota in the store. The name must not be a secret. Limits with the
-    ///     same name, rules and origin share one quota. A limit without a name shares with equal
-    ///     limits of other replicas and clients, but never with a limit of its own stack.
-    ///   - cooldowns: Delays calls to an origin that has asked clients to wait; nil means the
-    ///     cool-downs of `shared`.
-    ///   - meter: Gets the figures of a ``/TurnpikeTraffic/RateLimit``. The meter also counts
-    ///     permits that were taken (`turnpike.rate_limit.taken`) and returned
-    ///     (`turnpike.rate_limit.given_back`), and gets the number of quotas with local limits
+    ///     same name, rules and origin share one quota. A limit without a name shares the quota
+    ///     with equal limits of other replicas and clients, but never with a limit of the same
+    ///     stack.
+    ///   - cooldowns: Delays calls to an origin with a running cool-down. Nil means the cool-downs
+    ///     of `shared`.
+    ///   - meter: Receives the metrics of a ``/TurnpikeTraffic/RateLimit``. The meter also counts
+    ///     taken permits (`turnpike.rate_limit.taken`) and returned permits
+    ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas with local limits
     ///     (`turnpike.rate_limit.local`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
@@ -64,15 +65,15 @@ public struct SharedRateLimit: RateLimiting {
     ///
     /// A call needs permits of every rule.
     /// - Parameters:
-    ///   - rules: The rules. Without rules, every call passes.
-    ///   - queue: How many calls may wait in this process, for all origins together.
+    ///   - rules: The rules. Without rules, every call starts at once.
+    ///   - queue: The maximum number of waiting calls in this process, for all origins together.
     ///   - scope: The requests that share the quotas.
     ///   - shared: The state of the replicas.
-    ///   - key: Names the quota in the store
+    ///   - key: The name of the quota in the store
     ///     (``init(perSecond:burst:queue:scope:shared:key:cooldowns:meter:)``).
-    ///   - cooldowns: Delays calls to an origin that has asked clients to wait; nil means the
-    ///     cool-downs of `shared`.
-    ///   - meter: Gets the same figures as with one rule.
+    ///   - cooldowns: Delays calls to an origin with a running cool-down. Nil means the cool-downs
+    ///     of `shared`.
+    ///   - meter: Receives the same metrics as with one rule.
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,
         shared: SharedState, key: String? = nil, cooldowns: Cooldowns? = nil,
@@ -98,7 +99,7 @@ public struct SharedRateLimit: RateLimiting {
 
     /// The properties of this gate; see ``/TurnpikeCore/GateFacts``.
     ///
-    /// Waiting for the store counts as waiting for a turn. The store's time limit ends this wait.
+    /// A wait for the store counts as a wait in line. The store's time limit ends this wait.
     public func facts(for request: Request?) -> GateFacts? {
         let plan = driver.plan
         var facts = limitFacts(
@@ -111,7 +112,7 @@ public struct SharedRateLimit: RateLimiting {
         return facts
     }
 
-    /// Waits for the request's permits, then passes the request on.
+    /// Waits for the request's permits, and then runs the inner gates.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -119,7 +120,7 @@ public struct SharedRateLimit: RateLimiting {
         return try await pass(request, context: context, next: next)
     }
 
-    /// Lowers the remaining permits of one rule, here and in the store.
+    /// Lowers the remaining permits of one rule, in this process and in the store.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
@@ -130,12 +131,11 @@ public struct SharedRateLimit: RateLimiting {
 }
 
 extension SharedRateLimit: PlacedGate {
-    /// Learns which limits come before this limit, because each of two equal limits has its own
-    /// quota.
+    /// Records the earlier limits, because each of two equal limits has its own quota.
     public func place(after others: [any PlacedGate]) {
         var outside: [QuotaDriver] = []
         for case let other as SharedRateLimit in others {
-            // If the same limit is in a stack twice, its first position counts.
+            // If a limit is in a stack twice, only the first position is used.
             if other.driver === driver { return }
             if !outside.contains(where: { $0 === other.driver }) { outside.append(other.driver) }
         }

@@ -12,7 +12,7 @@ import TurnpikeTrafficStackFiles
 extension Registry {
     /// Adds or replaces a kind of store.
     ///
-    /// `shared.use` of a stack file selects it by name.
+    /// `shared.use` of a stack file selects the store by name.
     ///
     /// ```swift
     /// registry.register(sharedStore: "postgres") { settings in
@@ -21,18 +21,18 @@ extension Registry {
     /// }
     /// ```
     ///
-    /// The registry makes the store once for each file. A reload that does not change `shared`
-    /// keeps the store. When the file's client shuts down, it closes the store
-    /// (``/TurnpikeSharedState/SharedStore/shutdown()``). This method itself reads the settings of
+    /// The registry creates the store once for each file. A reload that does not change `shared`
+    /// keeps the store. At the shutdown, the file's client closes the store
+    /// (``/TurnpikeSharedState/SharedStore/shutdown()``). This method reads the settings of
     /// ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`). If a
     /// file is only checked (``/TurnpikeStackFiles/Settings/isDryRun``), the factory should read
-    /// the settings, open nothing, and return a ``/TurnpikeSharedState/MemorySharedStore``, which
-    /// is never asked.
+    /// the settings, open no connection, and return an unused
+    /// ``/TurnpikeSharedState/MemorySharedStore``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: The description of the store, for the reference and the schema of stack
     ///     files.
-    ///   - make: Reads the settings and makes the store.
+    ///   - make: Reads the settings and creates the store.
     public mutating func register(
         sharedStore name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any SharedStore
@@ -63,11 +63,11 @@ extension Registry {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if the setting `shared` of this gate uses it.
+    /// Returns the shared state of the file, if the setting `shared` of this gate selects it.
     ///
-    /// The setting is `true`, or the name in `shared.use` of the file. Another name is an error in
-    /// the file. All gates of a file get the same instance.
-    /// - Returns: The shared state; nil if the gate does not use shared state.
+    /// The setting is `true`, or the name in `shared.use` of the file. Any other name is an error
+    /// in the file. All gates of a file get the same instance.
+    /// - Returns: The shared state, or nil if the gate does not use shared state.
     public func sharedState() -> SharedState? {
         sharedPart(SharedStatePart.self)?.state
     }
@@ -91,7 +91,7 @@ private final class SharedStatePart: SharedLimits, SharedTokenGates {
             meter: meter)
     }
 
-    // The setting of the file allows storing secrets.
+    // The settings of the file have already allowed the storage of secrets.
     func tokens(key: String) -> (any BearerTokenSharing)? {
         (try? SharedTokens(state, key: key, storesSecrets: true))?.sharing()
     }

@@ -4,15 +4,15 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Sends operations to a store with a time limit, and sends none while the store cannot be reached.
+/// Sends operations to a store with a time limit, except while the store is unreachable.
 final class SharedAccess: Sendable {
     private struct State {
         var circuit = StoreCircuit()
         var toldAt: MonotonicInstant?
-        // Whether the last log line says that the store cannot be reached.
+        // Whether the last log line reports an unreachable store.
         var hasToldFailure = false
         var replicas = ReplicaCount()
-        // Whether an operation has ended, so that the state of the store is known.
+        // Whether an operation has ended, and the state of the store is known.
         var hasMet = false
     }
 
@@ -64,24 +64,24 @@ final class SharedAccess: Sendable {
         fixedReplicas ?? state.withLock { $0.replicas.known ?? ReplicaCount.assumed }
     }
 
-    /// The number of replicas, if it is reliable enough for holding permits ahead of demand.
+    /// The number of replicas if the number is reliable enough for idle permits, or nil.
     var confirmedReplicas: Int? { fixedReplicas ?? state.withLock { $0.replicas.confirmed } }
 
     var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
 
-    /// The earliest time at which the store may be asked; nil if it may be asked now.
+    /// Returns the earliest time of the next operation, or nil if an operation may be sent now.
     func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { $0.circuit.nextAdmission(at: now) }
     }
 
     func flush() async { await figures.flush() }
 
-    /// Asks the store, within the time limit; nil if there is no answer, so that the gate must
-    /// decide locally.
-    ///
-    /// `firstLimit` includes connecting, and holds until the store has answered once; until then,
-    /// earlier failures do not prevent the request. `late` gets an answer that comes after the
-    /// limit, or after the caller was cancelled. The only error is `CancellationError`.
+    // Sends an operation within the time limit. Without an answer, returns nil, and the gate must
+    // decide locally.
+    //
+    // `firstLimit` includes connecting, and is used until the first answer of the store. Until
+    // this answer, earlier failures do not prevent the operation. `late` receives an answer after
+    // the limit or after a cancellation of the caller. The only error is `CancellationError`.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
         firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,
@@ -117,7 +117,7 @@ final class SharedAccess: Sendable {
             ended(what, failure, isFirst: isFirst, timeSource, tell)
             return answer
         } catch let error as CancellationError {
-            // The caller was cancelled, which does not tell whether the store answers.
+            // The cancellation does not show whether the store would answer.
             state.withLock { $0.circuit.abandon(at: timeSource.now) }
             throw error
         } catch {
@@ -126,7 +126,7 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// Sends an operation that no call waits for, within the time limit.
+    // Sends an operation within the time limit. No call waits for the operation.
     func tell(
         _ what: String, by timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void,
         ended: @escaping @Sendable () -> Void = {},
@@ -139,12 +139,13 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// Sends an operation that no call waits for, even if the store has not answered recently.
+    // Sends an operation even if the store has not answered recently. No call waits for the
+    // operation.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store
         // The task ends by itself, because every operation of a store ends by itself. The caller's
-        // cancellation does not cancel it: others wait for its answer, or its effect must be
-        // undone.
+        // cancellation does not cancel the operation, because other calls may wait for the answer
+        // or the effect must be undone.
         _ = Task.inheriting { try? await operation(store) }
     }
 
@@ -178,7 +179,7 @@ final class SharedAccess: Sendable {
     }
 
     // Failures are logged at most every ten seconds. After a logged failure, the first answer is
-    // logged. The line that the store is no longer asked is always logged.
+    // logged. The opening of the circuit is always logged.
     private static func isNews(
         _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
     ) -> Bool {
@@ -217,7 +218,7 @@ extension SharedAccess {
     }
 }
 
-/// Log lines that belong to no call; the next call writes them.
+/// Log lines without a call, which the next call writes.
 final class LogThrottle: Sendable {
     private let lines = Mutex<[String]>([])
     // A call takes the lock only if there are log lines.

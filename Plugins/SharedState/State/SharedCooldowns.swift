@@ -36,7 +36,7 @@ extension Cooldowns {
     /// Creates cool-downs for all replicas.
     /// - Parameters:
     ///   - shared: The state of the replicas.
-    ///   - longest: The longest cool-down; longer cool-downs of servers are shortened to this time.
+    ///   - longest: The longest cool-down. Longer cool-downs of servers are shortened.
     ///   - key: The account or tenant of a request. A cool-down belongs to the origin and this key
     ///     (``/TurnpikeMiddleware/Cooldowns/init(sharing:longest:key:)``).
     public convenience init(

@@ -18,14 +18,14 @@ public import TurnpikeSupport
 ///
 /// One instance serves any number of gates and clients. Each operation must answer within
 /// ``timeLimit``. Without an answer, the gate decides locally. A limit uses this replica's share of
-/// the quota, a cool-down uses what this replica has seen, and this replica refreshes a token
-/// itself. After several failures in a row, the store is not asked for a while (``StoreCircuit``).
-/// The log gets a line when the store is no longer asked, every ten seconds in this state, and when
-/// the store answers again. Single failures are logged at most every ten seconds.
+/// the quota, a cool-down uses only this replica's responses, and this replica refreshes a token
+/// itself. After several failures in a row, the store gets no operations for some time
+/// (``StoreCircuit``). The log gets a line at the begin of this time, then every ten seconds, and
+/// at the next answer of the store. Single failures are logged at most every ten seconds.
 ///
-/// A replica sends a heartbeat with its operations, at most one each second. Three seconds after
-/// its last heartbeat, the replica no longer counts. Until the store's first answer, a replica
-/// assumes ten replicas. If ten is wrong for your service, set the number.
+/// A replica sends a heartbeat with an operation, at most one each second. Three seconds after the
+/// last heartbeat, the replica no longer counts. Until the store's first answer, a replica assumes
+/// ten replicas. If ten is wrong for your service, set `replicas`.
 public final class SharedState: Sendable {
     /// The cool-downs in the store.
     ///
@@ -41,16 +41,15 @@ public final class SharedState: Sendable {
     /// - Parameters:
     ///   - store: Stores the state.
     ///   - timeLimit: The longest time for an operation. After this time, the gate decides locally.
-    ///   - replicas: The number of replicas, if it is fixed. Nil: replicas are counted by their
-    ///     heartbeats (``SharedStore/beat(_:of:for:)``). While the store does not answer, each
-    ///     limit is divided by this number.
+    ///   - replicas: The fixed number of replicas, or nil to count heartbeats
+    ///     (``SharedStore/beat(_:of:for:)``). While the store does not answer, each limit is
+    ///     divided by this number.
     ///   - group: The name of the service, if several services use one store. Each group has its
     ///     own quotas and cool-downs.
-    ///   - replica: The unique name of this replica; random by default.
-    ///   - meter: Gets failures (`turnpike.shared_state.failures`), operations that were not tried
-    ///     (`turnpike.shared_state.skipped`), stores that are not asked
-    ///     (`turnpike.shared_state.away`) and the number of replicas
-    ///     (`turnpike.shared_state.replicas`).
+    ///   - replica: The unique name of this replica, by default random.
+    ///   - meter: Receives failures (`turnpike.shared_state.failures`), skipped operations
+    ///     (`turnpike.shared_state.skipped`), unreachable stores (`turnpike.shared_state.away`) and
+    ///     the number of replicas (`turnpike.shared_state.replicas`).
     public init(
         _ store: any SharedStore, timeLimit: Duration = .milliseconds(20), replicas: Int? = nil,
         group: String = "default", replica: String = UUID().uuidString,
@@ -62,7 +61,7 @@ public final class SharedState: Sendable {
         cooldowns = Cooldowns(sharing: SharedCooldowns(access))
     }
 
-    /// The name of the service that the replicas belong to.
+    /// The name of the service of the replicas.
     public var group: String { access.group }
 
     /// The store.
@@ -71,12 +70,12 @@ public final class SharedState: Sendable {
     /// The longest time for an operation, after which the gate decides locally.
     public var timeLimit: Duration { access.timeLimit }
 
-    /// The number of replicas: the fixed number, or the number from the last heartbeats.
+    /// The fixed number of replicas, or the number from the last heartbeats.
     public var replicas: Int { access.replicas }
 
-    /// Whether the store is asked at present; false after several failures in a row.
+    /// Whether operations are sent to the store, which is false after several failures in a row.
     public var isReachable: Bool { access.isReachable }
 
-    /// Flushes the meter, and returns when the flush is done.
+    /// Flushes the meter.
     public func flush() async { await access.flush() }
 }

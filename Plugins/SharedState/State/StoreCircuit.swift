@@ -2,13 +2,13 @@
 
 public import TurnpikeCore
 
-/// Decides whether a store is asked at all, so that an unreachable store delays no call.
+/// Decides whether operations are sent, because an unreachable store must not delay calls.
 ///
 /// After three failures in a row, no operation is sent for 100 ms. After the pause, one operation
 /// is tried as a test. While the test runs, no other operation is sent. If the test fails, the
-/// pause doubles. The longest pause is a quarter of a second, so that all replicas return at nearly
-/// the same time. With a longer pause, some replicas would use the whole quota while others still
-/// use shares.
+/// pause doubles. The longest pause is a quarter of a second. All replicas therefore return at
+/// nearly the same time. With a longer pause, some replicas would use the whole quota while others
+/// still use shares.
 public struct StoreCircuit: Sendable {
     private enum State: Sendable {
         case closed(failures: Int)
@@ -28,9 +28,10 @@ public struct StoreCircuit: Sendable {
     /// Whether operations are sent without a test of the store.
     public var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// The earliest time for the next operation; nil if an operation may be admitted now.
+    /// Returns the earliest time for the next operation, or nil if an operation may be admitted
+    /// now.
     ///
-    /// While a test runs, this is the time after which the test counts as lost.
+    /// While a test runs, the result is the time after which the test counts as lost.
     public func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         let next: MonotonicInstant
         switch state {
@@ -45,7 +46,7 @@ public struct StoreCircuit: Sendable {
     ///
     /// After an admitted operation, call ``record(_:at:)`` or ``abandon(at:)``.
     /// - Parameter now: The current time. A closed circuit does not evaluate this argument.
-    /// - Returns: Whether the store may be asked.
+    /// - Returns: Whether the operation may be sent.
     public mutating func admit(at now: @autoclosure () -> MonotonicInstant) -> Bool {
         if isClosed { return true }
         let now = now()
@@ -56,14 +57,14 @@ public struct StoreCircuit: Sendable {
             state = .trying(since: now, pause: pause)
             return true
         case .trying(let since, let pause):
-            // A test whose end was never recorded must not keep the circuit open forever.
+            // A test without a recorded end must not keep the circuit open forever.
             if since.duration(to: now) < Self.longestPause { return false }
             state = .trying(since: now, pause: pause)
             return true
         }
     }
 
-    /// Records that an admitted operation ended without a sign whether the store answers.
+    /// Records that an admitted operation ended without a verdict on the store.
     ///
     /// Another operation may then be tried at once.
     public mutating func abandon(at now: MonotonicInstant) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Values under keys; each value has an expiry time, after which it is removed.
+/// Values under keys, each with an expiry time.
 ///
-/// The table is searched for expired values only when its size has doubled. So the average cost of
-/// a change does not depend on the size of the table.
+/// The table is searched for expired values only when the size of the table has doubled. The
+/// average cost of a change therefore does not depend on the size.
 struct ExpiringTable<Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value

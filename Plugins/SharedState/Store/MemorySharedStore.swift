@@ -13,7 +13,7 @@ public import TurnpikeTraffic
 /// ```
 ///
 /// The store has its own clock, as a server does. The clocks of the replicas may differ from this
-/// clock. Expired values are removed, so the memory grows only with the keys in use.
+/// clock. Expired values are removed. The memory therefore grows only with the used keys.
 public final class MemorySharedStore: SharedStore {
     private struct State {
         var quotas = ExpiringTable<QuotaState>()
@@ -22,11 +22,11 @@ public final class MemorySharedStore: SharedStore {
         var locks = ExpiringTable<UInt64>()
         // The group of each replica.
         var replicas = ExpiringTable<String>()
-        // One counter for the locks of all keys, so that no key needs memory for its own counter.
+        // One counter for the locks of all keys, because a counter for each key would need memory.
         var fence: UInt64 = 0
     }
 
-    /// Whether secrets are hidden on their way to the store.
+    /// Whether the traffic to the store is confidential.
     public let hidesTraffic: Bool?
     private let timeSource: any TimeSource
     private let start: MonotonicInstant
@@ -73,12 +73,12 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// The remaining permits of a rule; negative if calls have reserved permits ahead.
+    /// Returns the remaining permits of a rule, which are negative after reservations ahead.
     /// - Parameters:
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.
-    /// - Returns: The number, with fractions. Nil if there is no such rule.
+    /// - Returns: The number with a fraction, or nil if there is no such rule.
     public func permitsLeft(of key: String, rule: Int = 0, rules: [QuotaRule]) -> Double? {
         guard rules.indices.contains(rule) else { return nil }
         return update { state, now in
@@ -98,7 +98,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// The remaining time of a cool-down; nil if there is no cool-down.
+    /// Returns the remaining time of a cool-down, or nil without a cool-down.
     public func cooldown(of key: String) async -> Duration? {
         update { state, now in
             state.cooldowns.value(key, at: now).map { Self.duration($0.end - now) }
@@ -107,12 +107,12 @@ public final class MemorySharedStore: SharedStore {
 
     // MARK: Tokens
 
-    /// The content under a key; nil if there is no content.
+    /// Returns the content under a key, or nil without content.
     public func token(_ key: String) async -> StoredToken? {
         update { state, now in state.tokens.value(key, at: now)?.value }
     }
 
-    /// Replaces the content under a key, unless it was stored with a higher fencing number.
+    /// Replaces the content under a key, unless its fencing number is higher.
     public func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async -> Bool {
         update { state, now in
             if let present = state.tokens.value(key, at: now)?.value, present.fence > token.fence {
@@ -175,7 +175,7 @@ public final class MemorySharedStore: SharedStore {
 
     private func update<Value: Sendable>(_ body: (inout State, Double) -> Value) -> Value {
         state.withLock { state in
-            // The clock is read under the lock, so that decisions are in the order of their times.
+            // The clock is read under the lock, because decisions must be in order of time.
             let now = Double(start.duration(to: timeSource.now).wholeNanoseconds)
             return body(&state, now)
         }

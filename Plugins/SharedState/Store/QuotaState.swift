@@ -3,7 +3,7 @@
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The state of a shared quota: when each rule will have all its permits (``SharedStore``).
+/// The state of a shared quota, with the theoretical arrival times (``SharedStore``).
 ///
 /// All times are nanoseconds of the store's clock. The times are floating-point numbers, because an
 /// interval may be shorter than a nanosecond.
@@ -14,11 +14,11 @@ struct QuotaState: Sendable {
     // The time of the last change of the arrival times.
     private var changed = -Double.infinity
 
-    // Adding intervals is inexact, so a permit that is due within a nanosecond counts as due.
-    // Without this tolerance, a caller that waits for the reported time might be refused.
+    // A permit that is due within a nanosecond counts as due, because the addition of intervals is
+    // inexact. Without this tolerance, the store might refuse a caller at the reported time.
     private static let tolerance = 1.0
 
-    /// When all rules have all their permits, so that this state can be removed.
+    /// The time when all rules have all permits, and this state can be removed.
     var end: Double { arrivals.values.max() ?? -.infinity }
 
     mutating func take(_ request: QuotaRequest, at now: Double) -> QuotaAnswer {
@@ -35,7 +35,7 @@ struct QuotaState: Sendable {
         var permits = request.maximum
         for (rule, offset) in zip(rules, offsets) {
             let due = (reach + Self.tolerance - offset) / rule.nanosecondsPerPermit + 1
-            // Because of the comparison, the conversion to `Int` cannot overflow.
+            // The comparison prevents an overflow in the conversion to `Int`.
             if due < Double(permits) { permits = Int(due) }
         }
         permits = max(permits, request.minimum, 1)
@@ -79,8 +79,7 @@ struct QuotaState: Sendable {
         arrivals[rule.identity] ?? now
     }
 
-    // After its arrival time, a rule has all its permits. If the clock has gone back, the arrival
-    // times go back too.
+    // After its arrival time, a rule has all permits. If the clock goes back, arrival times do too.
     private mutating func prepare(at now: Double) {
         let back = max(changed - now, 0)
         changed = now
@@ -91,7 +90,7 @@ struct QuotaState: Sendable {
         Double(duration.wholeNanoseconds)
     }
 
-    // Rounded up, so that no permit is used too early, except for errors of additions.
+    // The result is rounded up, because no permit must be used too early.
     private static func duration(_ nanoseconds: Double) -> Duration {
         let whole = (nanoseconds - 0.01).rounded(.up)
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))

@@ -4,21 +4,21 @@ public import TurnpikeTraffic
 
 /// A replica's request for permits of a shared quota.
 public struct QuotaRequest: Sendable, Hashable {
-    /// The owner of the quota: an origin, a tenant or an account.
+    /// The owner of the quota, such as an origin, a tenant or an account.
     ///
     /// The store has one state for each key and rule. The key must not contain a secret.
     public var key: String
     /// The rules of the quota, without repetitions.
     ///
-    /// Permits are taken only if every rule has them.
+    /// Permits are taken only if every rule has enough permits.
     ///
-    /// The store finds the state of a rule by its ``/TurnpikeTraffic/QuotaRule/identity``.
+    /// The store finds the state of a rule by ``/TurnpikeTraffic/QuotaRule/identity``.
     public var rules: [QuotaRule]
     /// The smallest useful number of permits (at least 1), such as the cost of one call.
     public var minimum: Int
     /// The largest useful number of permits.
     public var maximum: Int
-    /// How far ahead permits may be reserved: the longest time until the first permit is due.
+    /// The longest time until the first permit is due, for reservations ahead.
     public var reach: Duration
 
     /// Creates a request.
@@ -38,7 +38,7 @@ public struct QuotaRequest: Sendable, Hashable {
 public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
-    /// No permit was taken, because the first permit comes in `retryAfter`, beyond
+    /// No permit was taken, because the first permit is due in `retryAfter`, beyond
     /// ``QuotaRequest/reach``.
     case exhausted(retryAfter: Duration)
     /// No permit was taken, because a cool-down of the same key lasts for this time
@@ -50,7 +50,7 @@ public enum QuotaAnswer: Sendable, Hashable {
 ///
 /// Each permit may be used from its due time on.
 public struct QuotaGrant: Sendable, Hashable {
-    /// The number of permits taken.
+    /// The number of taken permits.
     public let permits: Int
     /// For each rule of the request, the time from the decision until the first permit is due.
     ///

@@ -4,14 +4,13 @@ import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A token in the form in which all replicas store it.
+/// A token in the common format of all replicas.
 ///
-/// The form is JSON:
-/// `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970, "scope": […]}`.
-/// Without `access`, the token was removed. A version above 1 means that this code must not use the
-/// token. Unknown members are ignored.
+/// The format is JSON: `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970,
+/// "scope": […]}`. Without `access`, the token was removed. This code must not use a token with a
+/// version above 1. Unknown members are ignored.
 struct SharedToken: Sendable {
-    /// Nil if the token was removed.
+    /// The token, or nil if the token was removed.
     let token: BearerToken?
     let scope: [String]
     /// The fencing number of the lock under which the token was stored.
@@ -43,7 +42,7 @@ struct SharedToken: Sendable {
             refreshToken: value["refresh"]?.string)
     }
 
-    // The characters of RFC 6749 §A.12. A space would end the token in a field value.
+    // The characters are from RFC 6749 §A.12. A space would end the token in a field value.
     private static func isToken(_ text: String) -> Bool {
         (1...maxTokenBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

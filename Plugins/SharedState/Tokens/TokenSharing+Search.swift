@@ -22,7 +22,7 @@ extension TokenSharing {
         }
 
         mutating func isAnswered(with found: Found) {
-            // A store that can be read may be full or read-only, so that no lock can be taken.
+            // A readable store may be full or read-only. In this case, no lock can be taken.
             latest = found.token ?? latest
         }
 
@@ -33,7 +33,7 @@ extension TokenSharing {
             heldUntil = job.timeSource.now.advanced(by: time)
         }
 
-        /// Whether this replica may refresh the token by itself now.
+        /// Whether this replica may refresh the token now without a lock.
         func maySend(_ outage: SharedTokens.Outage, after patience: Duration) -> Bool {
             guard outage == .refresh, let awaySince else { return false }
             if !job.spends { return true }
@@ -50,7 +50,7 @@ extension TokenSharing {
                     : "the store of the token has not answered for"
                 throw ClientError(.auth, "\(reason) \(waited.text)")
             }
-            // A random pause prevents the replicas from asking at the same time.
+            // A random pause prevents simultaneous requests of the replicas.
             let pause = interval * (0.5 + job.context.random.unit())
             interval = min(interval * 1.5, Self.longestInterval)
             try await job.context.sleep(for: min(pause, job.policy.timeLimit - waited))
@@ -59,8 +59,7 @@ extension TokenSharing {
 }
 
 extension SharedTokens {
-    /// The key of the validity mark, which lasts as long as the token is valid by the store's
-    /// clock.
+    /// The key of the validity mark, which exists while the token is valid by the store's clock.
     var validityKey: String { key + "/valid" }
 
     /// Stores a token, unless the store has a later token.
@@ -68,9 +67,9 @@ extension SharedTokens {
         _ token: SharedToken, in store: any SharedStore, at date: Date
     ) async throws -> Bool {
         let left = token.token?.expires.map { $0.timeIntervalSince(date) }
-        // At most ten years. The comparison also handles a value that is not a number.
+        // The limit is ten years. The comparison also handles a value that is not a number.
         let life = left.map { Duration.seconds($0 > 1 ? min($0, 3.2e8) : 1) }
-        // A refresh token lives longer than its access token.
+        // A refresh token lives longer than the access token.
         let isKept = token.token?.refreshToken != nil
         guard try await store.store(token.stored, key, for: isKept ? nil : life) else {
             return false

@@ -10,9 +10,9 @@ final class TokenSharing: BearerTokenSharing {
     @dynamicMemberLookup
     struct Job: Sendable {
         let refresh: SharedRefresh
-        /// The fencing number of the old token in the store; nil if the old token is not stored.
+        /// The fencing number of the old token in the store, or nil if the old token is not stored.
         let fence: UInt64?
-        /// The token that waited to be stored when the refresh began.
+        /// The token that was not yet stored at the begin of the refresh.
         let unsaved: UnsavedToken.ID?
 
         var timeSource: any TimeSource { refresh.context.timeSource }
@@ -22,7 +22,7 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    /// The clock and the log for operations on the store, and their time limits.
+    /// The clock, the log and the time limits for operations on the store.
     struct Caller: Sendable {
         let timeSource: any TimeSource
         let tell: @Sendable (String) -> Void
@@ -32,10 +32,9 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     struct State {
-        /// The fencing number of the present token in the store; nil if the token is not stored.
+        /// The fencing number of the current token in the store, or nil if the token is not stored.
         var fence: UInt64?
-        /// The token to store later, because the store did not answer or the token came from
-        /// outside.
+        /// The token to store later, after a missing answer of the store or a token from outside.
         var unsaved: UnsavedToken?
         /// The clock and the log of the last call, for storing the unsaved token.
         var saving: Caller?
@@ -45,26 +44,24 @@ final class TokenSharing: BearerTokenSharing {
     let shared: SharedTokens
     let state = Mutex(State())
 
-    // The lock lasts longer than a refresh by this time, for reading and writing the store.
+    // The time by which the lock lasts longer than a refresh, for operations on the store.
     private static let margin = Duration.seconds(5)
-    // How long a store must be unreachable before a refresh token is used without a lock.
+    // The time for which a store must be unreachable before a refresh token is used without a lock.
     private static let patience = Duration.seconds(1)
-    // An operation may take longer than for a rate limit, because each token is refreshed at most
-    // once a second.
+    // The longest time of an operation. A rate limit allows less time, but tokens are refreshed at
+    // most once a second.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together have no connection to the store at first, but must not all sign
-    // in.
+    // The time includes connecting, because replicas that start together must not all sign in.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
 
-    /// The gate's waits for the store count as waits for a token.
+    /// The effect by which the gate's waits for the store count as waits for a token.
     var effect: GateEffect {
         .sharesState(.secrets, isHidden: shared.state.store.hidesTraffic, atMost: .zero)
     }
 
-    /// Returns a new token: from the store, or otherwise from the provider; nil means that calls
-    /// continue to use the present token.
+    /// Returns a new token from the store or the provider, or nil to use the current token.
     func token(for refresh: SharedRefresh) async throws -> BearerToken? {
         // Another refresh of this replica may store a token while this refresh runs.
         let job = state.withLock {
@@ -93,7 +90,7 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns nil if the search in the store must begin again.
+    // Refreshes the token under a lock, or returns nil if the search in the store must restart.
     private func token(under lock: SharedLock, _ job: Job) async throws -> BearerToken? {
         let found = try await read(job)
         if found == nil, job.spends {
@@ -122,12 +119,12 @@ final class TokenSharing: BearerTokenSharing {
         _ token: BearerToken, under lock: SharedLock, _ job: Job
     ) async throws -> BearerToken {
         let unsaved = keep(token, lock, job)
-        // Even if this fails, there is a new token, and the old refresh token may be used.
+        // Even after a failure, the new token is valid, and the old refresh token may be used up.
         switch try? await put(unsaved, under: lock, caller(job)) {
         case true?: return token
         case false? where unsaved.isFromOutside: saveUnsaved()
         case false?:
-            // The other replicas use the later token, and will refresh with its refresh token.
+            // The other replicas use the later token and its refresh token.
             job.note("the lock of the token had expired; the token of another replica is used")
             if let found = try await read(job), let other = found.token?.token {
                 state.withLock { $0.fence = found.token?.fence }
@@ -148,8 +145,8 @@ final class TokenSharing: BearerTokenSharing {
         return token
     }
 
-    // A sign-in during the refresh stays the unsaved token. A refresh of the sign-in itself replaces
-    // it, because its refresh token may be used.
+    // A token from a sign-in during the refresh remains the unsaved token. A refresh of this token
+    // replaces the unsaved token, because the refresh token may be used up.
     private func keep(_ token: BearerToken, _ lock: SharedLock?, _ job: Job) -> UnsavedToken {
         state.withLock { state in
             let signIn = state.unsaved.flatMap { $0.isFromOutside ? $0.id : nil }
@@ -164,13 +161,13 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: Decisions
 
-    // Returns the token of the store if it should replace the present token.
+    // Returns the token of the store if this token should replace the current token.
     private func adopt(_ found: SharedToken?, _ job: Job) async throws -> BearerToken? {
         guard let found, let token = found.token, token.value != job.old?.value,
             found.scope == job.scope, isNewer(found, job), try await isValid(found, job)
         else { return nil }
         return state.withLock { state in
-            // A token from outside may have come during the check.
+            // A token from outside may have arrived during the check.
             if state.unsaved?.isFromOutside == true { return nil }
             state.fence = found.fence
             state.unsaved = nil
@@ -179,7 +176,7 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
-        // A replica that signs out removes the token, so the old token must not be used.
+        // A replica that signs out removes the token. The old token must then not be used.
         if let found, isNewer(found, job) { return found.token }
         return job.old
     }
@@ -189,8 +186,8 @@ final class TokenSharing: BearerTokenSharing {
         return job.fence.map { found.fence > $0 } ?? true
     }
 
-    // The clock of a replica may be wrong. So a token that has expired by this clock is still valid
-    // if the store says so by its own clock.
+    // The clock of a replica may be wrong. A token that has expired by this clock is still valid if
+    // the store's validity mark exists.
     private func isValid(_ found: SharedToken, _ job: Job) async throws -> Bool {
         guard let expires = found.token?.expires, expires <= job.timeSource.date else {
             return true
@@ -203,7 +200,7 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: The store
 
-    // The outer optional is nil without an answer, the inner optional without a stored token.
+    // The result is nil without an answer. The token in the result is nil without a stored token.
     private func read(_ job: Job) async throws -> Found? {
         let key = shared.key
         guard
@@ -237,8 +234,7 @@ final class TokenSharing: BearerTokenSharing {
         Caller(
             timeSource: job.timeSource, tell: job.note,
             limit: max(shared.state.timeLimit, job.spends ? Self.slowest : .zero),
-            // A mere look at the store must be short: it delays calls whose token may still be
-            // valid.
+            // A search without a need for a new token must be short, because valid tokens wait too.
             firstLimit: job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit))
     }
 }

@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 struct UnsavedToken: Sendable {
-    /// The identity of an unsaved token, which distinguishes it from the next unsaved token.
+    /// The identity of an unsaved token.
     final class ID: Sendable, Equatable {
         static func == (left: ID, right: ID) -> Bool { left === right }
     }
@@ -14,9 +14,9 @@ struct UnsavedToken: Sendable {
     let id = ID()
     let token: BearerToken?
     let scope: [String]
-    /// The lock under which the token was created, if there was a lock.
+    /// The lock under which the token was created, or nil.
     var lock: SharedLock?
-    /// The fencing number of the replaced token; a higher number in the store means a later token.
+    // The fencing number of the replaced token. A higher number in the store means a later token.
     let base: UInt64?
     /// Whether the token comes from a sign-in, and replaces any token of the store.
     let isFromOutside: Bool
@@ -25,7 +25,7 @@ struct UnsavedToken: Sendable {
 extension TokenSharing {
     private static let shortLock = Duration.seconds(5)
     // The longest pause is short, because another replica may take the lock and use the old refresh
-    // token. While the store is unreachable, an attempt costs nothing.
+    // token. While the store is unreachable, an attempt costs no operation.
     private static let longestPause = Duration.milliseconds(250)
 
     func replace(with token: BearerToken?, scope: [String]) {
@@ -36,7 +36,7 @@ extension TokenSharing {
         saveUnsaved()
     }
 
-    /// Begins to store the unsaved token, because a call has now brought a clock.
+    /// Records the clock and the log of a call, and begins to store the unsaved token.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
         state.withLock { $0.saving = Caller(timeSource: timeSource, tell: tell) }
         saveUnsaved()
@@ -85,14 +85,14 @@ extension TokenSharing {
             return false
         }
         _ = try? await put(unsaved, under: lock, caller)
-        // Another unsaved token may have come meanwhile.
+        // Another unsaved token may have arrived.
         return false
     }
 
     // MARK: The store
 
-    /// Stores a token and unlocks; false if the store has a later token, and nil if it gives no
-    /// answer.
+    // Stores a token and unlocks. Returns false if the store has a later token, and nil without an
+    // answer.
     func put(
         _ unsaved: UnsavedToken, under lock: SharedLock, _ caller: Caller
     ) async throws -> Bool? {
@@ -106,8 +106,8 @@ extension TokenSharing {
             if unsaved.lock == nil, !unsaved.isFromOutside,
                 let present = try await store.token(shared.key), present.fence > unsaved.base ?? 0
             {
-                // Another replica has refreshed the token since. The next refresh here finds the
-                // new token.
+                // Another replica has refreshed the token. The next refresh here finds the new
+                // token.
                 return false
             }
             let new = SharedToken(unsaved.token, scope: unsaved.scope, fence: lock.fence)
@@ -123,7 +123,7 @@ extension TokenSharing {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
             if !isStored, unsaved.isFromOutside {
-                // The lock has ended, so the token is stored under another lock.
+                // The lock has ended. The token must be stored under another lock.
                 state.unsaved?.lock = nil
                 return
             }
@@ -137,7 +137,7 @@ extension TokenSharing {
         return try await ask(
             "the lock of the token", caller,
             late: { [self] answer in
-                // If no task released this lock, the lock would delay all replicas.
+                // A late lock must be released, because it would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
                 // The task ends by itself, because every operation of a store ends by itself.
                 _ = Task.apart { [self] in await unlock(lock, caller) }
@@ -148,7 +148,7 @@ extension TokenSharing {
     func unlock(_ lock: SharedLock, _ caller: Caller) async {
         var caller = caller
         caller.limit = shared.state.timeLimit
-        // If this fails, the lock ends by itself later.
+        // After a failure, the lock ends by itself.
         _ = try? await ask("the end of a lock", caller) { store in try await store.unlock(lock) }
     }
 

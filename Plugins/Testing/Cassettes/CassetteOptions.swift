@@ -2,33 +2,31 @@
 
 public import TurnpikeCore
 
-/// How a ``CassetteTransport`` records and finds exchanges.
+/// The options with which a ``CassetteTransport`` records and finds exchanges.
 public struct CassetteOptions: Sendable {
-    /// The rules that hide secrets before anything is stored, compared or reported; nil hides
-    /// nothing.
+    /// The rules that hide secrets before storage, comparison and reports, or nil to hide nothing.
     public var redaction: Redaction?
 
     /// Media types whose content is recorded although this library cannot parse it, such as `*/*`.
     ///
-    /// Secrets may remain in such content, which is searched as text or as bytes. Content of other
-    /// types becomes a placeholder (``CassetteTransport/withheld``).
+    /// Secrets may remain in such content, which is searched as text or as bytes. A placeholder
+    /// replaces content of other types (``CassetteTransport/withheld``).
     public var allowedTypes: [MediaType]
 
     /// The rules that decide which requests are equal.
     public var matching: CassetteMatching
 
-    /// The maximum age of a recorded exchange; nil for any age.
+    /// The maximum age of a recorded exchange, or nil for any age.
     ///
     /// The age is the difference between the exchange's date and the client's time source. If a
     /// date is older, or further in the future, ``CassetteTransport/Mode/replay`` fails and
     /// ``CassetteTransport/Mode/recordMissing`` records the exchange again.
     public var expiry: Duration?
 
-    /// Whether ``CassetteTransport/Mode/replay`` repeats the last of several responses to equal
-    /// requests.
+    /// Whether ``CassetteTransport/Mode/replay`` repeats the last response to equal requests.
     public var repeatsLast: Bool
 
-    /// The maximum number of bytes in one content; larger content fails the call with
+    /// The maximum number of bytes of content, above which the call fails with
     /// ``/TurnpikeCore/ClientError/Code/tooLarge``.
     public var maxBytes: Int
 
@@ -49,9 +47,9 @@ public struct CassetteOptions: Sendable {
 
 /// Decides whether a request equals a recorded request, by redacted method, URL and content.
 ///
-/// The order of query items and form fields, the order and whitespace of JSON, and the boundary of
-/// multipart content do not count. The comparison also ignores fragments of URLs. If a recording
-/// has no content, the content does not count.
+/// The comparison ignores the order of query items and form fields, the order and whitespace of
+/// JSON, the boundary of multipart content, and fragments of URLs. If the content was not recorded,
+/// the comparison ignores the content.
 ///
 /// ```swift
 /// var options = CassetteOptions()

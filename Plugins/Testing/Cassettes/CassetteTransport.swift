@@ -15,25 +15,24 @@ import TurnpikeURLSession
 /// try cassette.verify()
 /// ```
 ///
-/// The file has the HAR 1.2 format. So a cassette can replay exports of browsers and proxies, and
-/// these tools can open recordings. When the content of a response ends, the whole file is
-/// replaced. The file has mode 0600, and lists exchanges in the order in which they were sent.
-/// Several responses to equal requests are replayed in order.
+/// The file has the HAR 1.2 format. A cassette can replay exports of browsers and proxies, and
+/// these tools can open recordings. At the end of each response, the whole file is replaced. The
+/// file has mode 0600, and lists exchanges in the order of the sends. Several responses to equal
+/// requests are replayed in order.
 ///
-/// Secrets are replaced before the file is written. Requests are compared in redacted form, so a
-/// replay needs no credentials. If content cannot be parsed, only its kind, length and hash are
+/// Secrets are replaced before the file is written. A replay needs no credentials, because requests
+/// are compared in redacted form. If content cannot be parsed, only the kind, length and hash are
 /// recorded (``withheld``). ``CassetteOptions/allowedTypes`` allows types that this library cannot
-/// parse. If there are some thousands of secrets, the file is not written, and calls fail with
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``. <doc:TestingYourClient> has the details.
+/// parse. With thousands of secrets, the file is not written, and calls fail with
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. <doc:TestingYourClient> contains details.
 ///
 /// A request without a response is not recorded. If a program reads only a part of the content,
-/// this part is recorded, and a replay fails at its end. Trailer fields are not recorded, because
-/// HAR has no place for them. A request body that can be opened only once is collected before the
-/// comparison; in ``Mode/record`` it is recorded while it is sent.
+/// this part is recorded, and a replay fails at the end of the part. Trailer fields are not
+/// recorded, because HAR has no trailer fields. A one-shot request body is collected before the
+/// comparison. In ``Mode/record``, the body is recorded during the send.
 ///
 /// Only one transport may use a file at a time, because two recording transports would overwrite
-/// each other's exchanges. A replay follows a link to the file. Recording rejects a link, because
-/// the link leads to another place.
+/// each other's exchanges. A replay follows a link to the file. Recording rejects a link.
 public final class CassetteTransport: Transport {
     /// The file with the recordings.
     public let file: URL
@@ -43,16 +42,16 @@ public final class CassetteTransport: Transport {
     private let wrapped: (any Transport)?
     private let isShutDown = Atomic(false)
 
-    /// Creates a transport, and reads its file if the mode needs it.
+    /// Creates a transport, and reads the file if the mode needs the file.
     /// - Parameters:
-    ///   - file: The file; its folder is created when the file is written.
+    ///   - file: The file, whose folder is created when the file is written.
     ///   - mode: Whether requests are sent, recorded or answered from the file.
-    ///   - transport: The transport for sending; nil uses a `URLSessionTransport` in modes that
-    ///     send.
-    ///   - options: How exchanges are recorded and found.
+    ///   - transport: The transport for sending. With nil, modes that send use a
+    ///     `URLSessionTransport`.
+    ///   - options: The options for recording and finding exchanges.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing in
-    ///   ``Mode/replay``, is no HAR file, or cannot be written because it is a link or a device. An
-    ///   exchange with a mistake is no error (``skipped``).
+    ///   ``Mode/replay``, is not a HAR file, or cannot be written because it is a link or a device.
+    ///   An exchange with a mistake is not an error (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()
@@ -68,9 +67,9 @@ public final class CassetteTransport: Transport {
                 mustExist: mode == .replay, givesOnce: mode == .recordMissing)
     }
 
-    /// The capabilities of the wrapped transport; in ``Mode/replay``, all except trailers.
+    /// The capabilities of the wrapped transport, or in ``Mode/replay`` all except trailers.
     ///
-    /// A cassette has no upgraded connections, so only ``Mode/pass`` allows upgrades.
+    /// Only ``Mode/pass`` allows upgrades, because a cassette cannot record upgraded connections.
     public var capabilities: TransportCapabilities {
         if mode == .pass, let wrapped { return wrapped.capabilities }
         let all =
@@ -78,39 +77,37 @@ public final class CassetteTransport: Transport {
         return all.subtracting(.upgrades)
     }
 
-    /// The `provesClient` of the wrapped transport; false in ``Mode/replay``.
+    /// The `provesClient` of the wrapped transport, or false in ``Mode/replay``.
     public var provesClient: Bool { wrapped?.provesClient ?? false }
 
-    /// The `canEndProcess` of the wrapped transport; false in ``Mode/replay``.
+    /// The `canEndProcess` of the wrapped transport, or false in ``Mode/replay``.
     public var canEndProcess: Bool { wrapped?.canEndProcess ?? false }
 
     // MARK: Results
 
-    /// How many requests were answered from the file.
+    /// The number of requests that were answered from the file.
     public var replayedCount: Int { tape?.replayed ?? 0 }
 
-    /// How many exchanges were recorded.
+    /// The number of recorded exchanges.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// A report on each request without a recorded response, with the nearest exchange's
-    /// differences.
+    /// A report on each unmatched request, with the differences from the nearest exchange.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 
     /// The exchanges of the file that no request has used.
     public var unused: [String] { tape?.unused ?? [] }
 
-    /// A line for each content, or part of content, that the file has only as kind, length and
-    /// hash.
+    /// A line for each content whose kind, length and hash alone are in the file.
     ///
-    /// Such content could not be searched for secrets, for example because it is malformed or
+    /// Such content could not be searched for secrets, for example if the content is malformed or
     /// truncated. A replay returns the placeholder of a withheld response.
     public var withheld: [String] { tape?.withheld ?? [] }
 
-    /// The reasons why exchanges of the file cannot be replayed, each with the place of the
-    /// mistake: `log.entries[3].response.status is missing`.
+    /// The reasons why exchanges of the file cannot be replayed, such as
+    /// `log.entries[3].response.status is missing`.
     ///
-    /// A skipped entry stays in the file unchanged. The report on a request without a response
-    /// mentions the skipped entries.
+    /// A skipped entry remains in the file. The report on a request without a response mentions the
+    /// skipped entries.
     public var skipped: [String] { tape?.skipped ?? [] }
 
     /// Throws if a request had no recorded response, if an exchange was never used, or if a
@@ -133,7 +130,7 @@ public final class CassetteTransport: Transport {
 
     // MARK: Sending
 
-    /// Responds to a request from the file, or sends and records it.
+    /// Responds to a request from the file, or sends and records the request.
     ///
     /// In ``Mode/replay``, a request without a recording fails with
     /// ``/TurnpikeCore/ClientError/Code/unsupported`` and the difference from the nearest exchange.
@@ -201,8 +198,8 @@ public final class CassetteTransport: Transport {
         }
     }
 
-    // Returns the content, if it can be read before it is sent. A stream that can be opened only
-    // once is replaced by its content.
+    // Returns the content if the content can be read before the send. The content replaces a
+    // one-shot stream.
     private func content(
         of request: inout Request, _ options: CassetteOptions
     ) async throws -> Data? {
@@ -272,9 +269,9 @@ public final class CassetteTransport: Transport {
 extension CassetteTransport {
     /// The source of a cassette's responses, and the exchanges that the cassette records.
     public enum Mode: String, Sendable, CaseIterable {
-        /// Responds only from the file; a request without a recording fails.
+        /// Responds only from the file, and fails a request without a recording.
         case replay
-        /// Responds from the file with each exchange once, and sends and records other requests.
+        /// Uses each exchange of the file once, and sends and records other requests.
         ///
         /// Entries that another tool has written stay unchanged, including their secrets.
         case recordMissing = "record-missing"
@@ -283,7 +280,7 @@ extension CassetteTransport {
         /// Sends all requests and does not use the file.
         case pass
 
-        /// Returns the mode that an environment variable names: `CASSETTES=record swift test`.
+        /// Returns the mode from an environment variable, as in `CASSETTES=record swift test`.
         /// - Parameters:
         ///   - variable: The name of the variable. Its values are the raw values of the modes.
         ///   - fallback: The mode if the variable is not set or empty.

@@ -11,17 +11,16 @@ struct HAREntry: Sendable {
         case none(String)
     }
 
-    /// The request for comparison; nil if the URL is not http or https.
+    /// The request for comparison, or nil if the URL is not http or https.
     private(set) var request: RecordedRequest?
     let started: Date?
     let answer: Answer
-    /// The contents that the file has only as placeholders.
     let withheld: [String]
 
     private let method: HTTPMethod
     private let url: URL
     private let headers: HTTPHeaders
-    // Nil if the request had content that the file does not contain.
+    // The content, or nil if the request had content that the file does not contain.
     private let content: Data?
 
     init(_ entry: HARNode) throws {
@@ -110,7 +109,7 @@ struct HAREntry: Sendable {
         }
         let body = data ?? Data()
         for name in [HTTPHeaders.Name.transferEncoding, .connection] { headers.remove(name) }
-        // Other tools store decoded content, whatever the header fields say.
+        // Other tools store decoded content, even with a `Content-Encoding`.
         if !isOurs { headers.remove(.contentEncoding) }
         if headers.contains(.contentLength) { headers[.contentLength] = String(body.count) }
         if !isOurs { Self.correctCharset(&headers, of: body) }
@@ -143,7 +142,7 @@ struct HAREntry: Sendable {
         }
     }
 
-    // The text of a HAR file is Unicode, whatever the original charset was.
+    // The text of a HAR file is Unicode, even if the original charset was different.
     private static func correctCharset(_ headers: inout HTTPHeaders, of body: Data) {
         guard let type = headers.mediaType, let charset = type[parameter: "charset"],
             !["utf-8", "utf8", "us-ascii"].contains(charset.lowercased()),

@@ -8,9 +8,9 @@ import TurnpikeSupport
 struct HARFile {
     struct Slot {
         let json: JSONValue
-        /// Nil if the entry cannot be replayed.
+        /// The entry, or nil if the entry cannot be replayed.
         var entry: HAREntry?
-        /// Why the entry cannot be replayed, with the place of the mistake.
+        /// The reason why the entry cannot be replayed, with the place of the mistake.
         var fault: String?
 
         init(_ node: HARNode) {

@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A value in a HAR file with its path for error messages: `log.entries[3].request.url`.
+/// A value in a HAR file, with a path such as `log.entries[3].request.url` for error messages.
 struct HARNode {
     let value: JSONValue
     let path: String
@@ -29,7 +29,7 @@ struct HARNode {
         throw ClientError(.configuration, "\(path).\(name) is missing")
     }
 
-    /// Returns the elements of a member; no elements if the member is missing.
+    /// Returns the elements of a member, or no elements if the member is missing.
     func list(_ name: String) throws -> [HARNode] {
         guard let member = try member(name) else { return [] }
         return try member.elements()
@@ -60,8 +60,8 @@ struct HARNode {
 
     /// Returns the header fields of a list of names and values.
     ///
-    /// Pseudo-header fields of HTTP/2 (`:status`) are omitted. Lines that a tool has joined with
-    /// line breaks are split.
+    /// Pseudo-header fields of HTTP/2 (`:status`) are omitted. A value with line breaks is split
+    /// into several lines.
     func headers() throws -> HTTPHeaders {
         var headers = HTTPHeaders()
         for field in try list("headers") {
@@ -80,7 +80,7 @@ struct HARNode {
         return headers
     }
 
-    /// Returns the bytes of a text that may be base64.
+    /// Returns the bytes of a plain or base64 text.
     func bytes(_ name: String, encodings: [String]) throws -> Data? {
         guard let text = try text(name) else { return nil }
         for key in encodings {

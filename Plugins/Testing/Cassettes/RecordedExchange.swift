@@ -7,7 +7,7 @@ import TurnpikeSupport
 
 struct RecordedExchange {
     let request: Request
-    /// The content that was sent; nil if it is unknown.
+    /// The sent content, or nil if unknown.
     let sent: Data?
     let head: ResponseHead
     let received: Data
@@ -17,7 +17,7 @@ struct RecordedExchange {
     let wait: Duration
     let receive: Duration
 
-    /// Returns the redacted entry, and descriptions of the contents that placeholders replace.
+    /// Returns the redacted entry, and descriptions of withheld contents.
     func entry(redactor: ExchangeRedactor) -> (json: JSONValue, withheld: [String]) {
         redactor.learn(request, content: sent)
         redactor.learn(head.headers, content: received)
@@ -41,7 +41,7 @@ struct RecordedExchange {
         let lines =
             withheldOfRequest.map { "\(call), the request: \($0)" }
             + withheld.map { "\(call), the response: \($0)" }
-        // If the content was changed, the sizes of its chunks are meaningless.
+        // The sizes of chunks are meaningless for changed content.
         let marks = RecordingMarks(
             chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial,
             withheld: lines)

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 struct RecordedRequest: Sendable {
     enum Content: Hashable, Sendable {
-        /// The recording does not have the content.
+        /// The recording does not contain the content.
         case unknown
         case json(JSONValue)
         case form([FormField])
@@ -21,7 +21,7 @@ struct RecordedRequest: Sendable {
     let headers: HTTPHeaders
     let content: Content
 
-    /// Normalises redacted parts of a request; nil is unknown content.
+    /// Normalises redacted parts of a request, whose content may be unknown (nil).
     init?(
         method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
         matching: CassetteMatching
@@ -58,7 +58,7 @@ struct RecordedRequest: Sendable {
         {
             return .json(without(matching.ignoring, in: json))
         }
-        // Each send of a multipart body has another boundary.
+        // Each send of a multipart body has a different boundary.
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
             return .bytes(data.substituting(Data(boundary.utf8), with: Data("boundary".utf8)))
         }
@@ -171,7 +171,7 @@ extension RecordedRequest.Content {
 }
 
 extension [FormField] {
-    /// Sorted by name; fields with equal names keep their order.
+    // The fields, sorted by name. Fields with equal names keep their order.
     fileprivate var sortedByName: [FormField] {
         enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
             .map(\.element)

@@ -4,13 +4,13 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// The member `_turnpike` of an entry, for data that has no place in HAR.
+/// The member `_turnpike` of an entry, for data that HAR does not define.
 ///
 /// The presence of this member shows that this library wrote the entry.
 struct RecordingMarks {
     var chunks: [Int] = []
     var isPartial = false
-    /// A line for each content, or part of content, that could not be searched for secrets.
+    /// A line for each content that could not be completely searched for secrets.
     var withheld: [String] = []
 
     private static let chunkLimit = 10_000
@@ -53,7 +53,7 @@ struct RecordingMarks {
             pieces, status: status, headers: headers, thenThrow: isPartial ? failure : nil)
     }
 
-    // Ignores sizes that do not match. The content may have been edited by hand.
+    // Ignores sizes that do not match, because the content may have been edited.
     private func pieces(of body: Data) -> [Data] {
         let sum = chunks.reduce((0, false)) { sum, size in
             let (total, overflows) = sum.0.addingReportingOverflow(size)
@@ -79,7 +79,7 @@ final class ContentCollector: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// The content so far; nil before the first chunk.
+    /// The recorded content, or nil before the first chunk.
     var content: Data? { state.withLock { $0.content } }
 
     var sizes: [Int] { state.withLock { $0.sizes } }
@@ -101,6 +101,6 @@ final class ContentCollector: Sendable {
             "a cassette records up to \(limit) bytes of one content; raise maxBytes in its options")
     }
 
-    /// Returns the same body, which records its chunks when it is sent.
+    /// Returns the same body with recording of the sent chunks.
     func recording(_ body: RequestBody) -> RequestBody { body.observed { [self] in try add($0) } }
 }

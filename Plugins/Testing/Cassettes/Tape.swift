@@ -10,11 +10,10 @@ import TurnpikeSupport
 final class Tape: Sendable {
     private struct Slot {
         var entry: HAREntry?
-        /// The text in the file; nil while the exchange is running, or after it has failed.
+        /// The text in the file, or nil for a running or failed exchange.
         var text: Data?
         var withheld: [String] = []
         var wasGiven = false
-        /// The number of known secrets at the time when the text was created.
         var knowledge = 0
 
         /// Hides secrets that later exchanges have revealed, such as a token in plain text.
@@ -40,7 +39,7 @@ final class Tape: Sendable {
 
     enum Finding {
         case entry(HAREntry)
-        /// No exchange can be replayed; a recording may replace the exchange at position `expired`.
+        /// No exchange can be replayed. A recording may replace the exchange at position `expired`.
         case missing(report: String, expired: Int?)
     }
 
@@ -54,7 +53,7 @@ final class Tape: Sendable {
 
     private static let reportLimit = 1000
 
-    /// Creates a tape, and reads its file unless `isNew` is set.
+    /// Creates a tape, and reads the file unless `isNew` is true.
     init(
         file: URL, options: CassetteOptions, isNew: Bool, mustExist: Bool, givesOnce: Bool
     ) throws {
@@ -134,7 +133,7 @@ final class Tape: Sendable {
             return "has no date, so its age is not known; record it again"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
-        // If a date is far in the future, a clock was wrong, so the exchange has expired.
+        // An exchange with a date far in the future has expired too, because a clock was wrong.
         return age > expiry || age < .zero - expiry
             ? "was recorded on \(HARFormat.date(started)) and has expired; record it again" : nil
     }
@@ -201,7 +200,7 @@ final class Tape: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    // Writes without the lock of the state, so that other calls can continue during this time.
+    // Writes without the lock of the state. Other calls can continue during the write.
     private func write() throws {
         try redactor.checkRoom()
         try written.withLock { written in
@@ -225,7 +224,7 @@ final class Tape: Sendable {
         }
     }
 
-    // Reports a file that cannot be written before anything is sent.
+    // Checks before the first send whether the file can be written.
     private static func prepare(_ content: PrivateFile, _ file: URL) throws {
         do {
             try content.check()

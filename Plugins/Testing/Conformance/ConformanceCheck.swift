@@ -29,12 +29,12 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
 
     /// Runs the check.
     /// - Parameters:
-    ///   - subject: The plugin to check; a new one for each check.
+    ///   - subject: The plugin to check. Use a new plugin for each check.
     ///   - limit: The time after which the check counts as hanging.
     /// - Throws: ``ConformanceFailure`` if the subject does not meet the requirement.
     public func run(on subject: Subject, limit: Duration = .seconds(60)) async throws {
         let outcome = OneShot<Void>()
-        // The limit or the end of the check cancels this task. A task that hangs is abandoned.
+        // The limit or the end of the check cancels this task. A hanging task is abandoned.
         let task = Task {
             do {
                 try await body(subject)

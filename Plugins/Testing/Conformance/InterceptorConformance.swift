@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// ```
 ///
 /// The checks assume a gate that forwards an ordinary `GET` with a 200 response, and a `POST` with
-/// a one-shot body. Configure the gate accordingly, if for example it would respond itself. If the
-/// gate must refuse a one-shot body, omit that check, and test the refusal:
+/// a one-shot body. Configure a gate that answers requests itself accordingly. If the gate must
+/// refuse a one-shot body, omit this check, and test the refusal:
 ///
 /// ```swift
 /// static let checks = InterceptorConformance.checks.filter {

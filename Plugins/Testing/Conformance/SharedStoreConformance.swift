@@ -16,12 +16,11 @@ import TurnpikeTraffic
 /// ```
 ///
 /// The subject is a list of clients of one server. One client is enough for all checks. With two
-/// clients, a check also finds state that the clients do not share. Each check has its own keys, so
-/// several checks may run at once, also on a server that others use. A check does not remove its
-/// keys.
+/// clients, a check also detects state that the clients do not share. Each check uses its own keys
+/// and does not remove them. Several checks may run at once, even on a server with other users.
 ///
-/// The server's clock must run. Some checks wait for a few hundred milliseconds. If a check takes
-/// less than a minute, its counts do not depend on the speed of the server.
+/// The server's clock must run. Some checks wait for a few hundred milliseconds. In a check of less
+/// than a minute, the counts do not depend on the speed of the server.
 public enum SharedStoreConformance {
     /// One check of a store.
     public typealias Check = ConformanceCheck<[any SharedStore]>
@@ -31,7 +30,7 @@ public enum SharedStoreConformance {
         quotas + times + changes + atOnce + cooldowns + locks + tokens + replicas + keys
     }
 
-    /// The environment of a check: two clients, which may be the same object, and the check's key.
+    /// The environment of a check, with two clients (possibly the same object) and a key.
     struct Site: Sendable {
         let first: any SharedStore
         let second: any SharedStore
@@ -89,14 +88,14 @@ public enum SharedStoreConformance {
         }
     }
 
-    /// One permit per hour, so that no new permit comes while a check runs.
+    /// Returns a rule with one permit per hour, because no new permit must be due during a check.
     static func hourly(_ burst: Double) -> QuotaRule {
         QuotaRule(1, per: hour, burst: burst)
     }
 
     static let hour = Duration.seconds(3600)
 
-    /// Requires the expected time from the store, minus the time that the check has taken.
+    /// Requires that a time from the store is the expected time, minus the duration of the check.
     static func requireTime(_ found: Duration, _ expected: Duration, _ what: String) throws {
         // A store may round up, for instance to a millisecond.
         let range = (expected - .seconds(60))...(expected + .milliseconds(10))

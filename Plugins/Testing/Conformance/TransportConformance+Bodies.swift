@@ -188,7 +188,7 @@ extension TransportConformance {
         return data.prefix(count)
     }
 
-    /// One content in each of the codings that a client may name.
+    /// One content in each content coding that a client may accept.
     private static let coded = [
         ("gzip", "H4sIAAAAAAACA0vOT0lNUUjOzytJzSsBAMx0GKoNAAAA"),
         ("deflate", "eJxLzk9JTVFIzs8rSc0rAQAizgUb"), ("br", "GwwAAKRBxsjelCCjlOTR8MQ="),

@@ -178,7 +178,7 @@ extension TransportConformance {
                 road in
                 let call = Task {
                     // The content fits into the socket buffers. With more content, the server would
-                    // not see the end of the connection.
+                    // not notice the end of the connection.
                     try await road.content(
                         of: road.client.post(
                             "upload", body: .data(Data(count: 50_000)),
@@ -206,7 +206,7 @@ extension TransportConformance {
         ]
     }
 
-    // Abandons a transfer, then expects the server to notice and the transport to keep working.
+    // Abandons a transfer. The server must notice, and the transport must still work.
     private static func ending(
         _ name: String, _ body: @escaping @Sendable (Road) async throws -> Void
     ) -> Check {

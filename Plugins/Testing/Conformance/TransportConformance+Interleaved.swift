@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// Responses that come while the content of their request is sent.
+/// Checks with responses that arrive during the send of the request content.
 extension TransportConformance {
     private static let rounds = 100
 
@@ -16,7 +16,7 @@ extension TransportConformance {
                 var count = 0
                 for try await chunk in try await road.exchange(content).body {
                     count += chunk.count
-                    // The server returns each byte before it gets the next byte.
+                    // The server returns each byte before the client sends the next byte.
                     if count < rounds { source.yield(Data("x".utf8)) } else { source.finish() }
                 }
                 try require(count == rounds, "\(count) of \(rounds) bytes came back")
@@ -53,7 +53,7 @@ extension TransportConformance.Road {
 }
 
 extension TestAnswer {
-    /// A chunked response that returns each chunk of the request as the chunk arrives.
+    /// A chunked response that returns each chunk of the request immediately.
     fileprivate static var returningChunks: TestAnswer {
         duringContent { content, peer in
             while let bytes = content.next() { peer.write(bytes) }
@@ -97,7 +97,7 @@ private struct ChunkedBytes {
     static let end = Data("0\r\n\r\n".utf8)
 
     let peer: TestPeer
-    // The bytes that came with the head.
+    // The bytes that arrived with the head.
     var unread: Data
     private var tail = Data()
 

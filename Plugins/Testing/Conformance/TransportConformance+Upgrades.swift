@@ -37,7 +37,8 @@ extension TransportConformance {
                 try require(
                     try await connection.read(upTo: 2) == Data("ea".utf8),
                     "the bytes after the head of the 101 are lost")
-                // The buffers hold less than this, so neither side may wait for the other.
+                // The content exceeds the socket buffers. Client and server must therefore read and
+                // write at the same time.
                 let sent = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
                 async let writing: Void = connection.write(sent)
                 var got = Data()
@@ -86,7 +87,7 @@ extension TransportConformance {
                 let held = try await road.upgraded("/")
                 let read = Task { try await held.read(upTo: 10) }
                 road.client.cancelAll()
-                // The result may be an error, or the end.
+                // The read may throw an error or return the end.
                 _ = try? await read.value
                 try await road.server.wait { $0.accepted == 1 && $0.open == 0 }
                 try await requireError(.connection) { try await held.write(Data([1])) }

@@ -14,7 +14,7 @@ public import TurnpikeCore
 /// ```
 ///
 /// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1.
-/// TLS and later HTTP versions need other tests. If a transport sends nothing to that address, it
+/// TLS and later HTTP versions need other tests. A transport that sends nothing to this address
 /// must forward the checks' requests to another transport.
 public enum TransportConformance {
     /// One check of a transport.
@@ -25,7 +25,7 @@ public enum TransportConformance {
         messages + bodies + interleaved + ends + faults + life + connections + upgrades
     }
 
-    /// The environment of a check: a server, and a client with an empty stack over the transport.
+    /// The environment of a check, with a server and a client without gates over the transport.
     struct Road: Sendable {
         let server: TestServer
         let client: Client
@@ -77,7 +77,7 @@ extension TransportConformance {
                 for (number, endpoint) in endpoints.enumerated() {
                     endpoint.fallback(.ok(text: "endpoint \(number)"))
                 }
-                // The origin without a target and with each endpoint, in turn.
+                // The requests use no target and each endpoint, in turn.
                 for _ in 0..<3 {
                     let plain = try await road.text(of: road.get("/"))
                     try require(plain == "plain", "a request without a target got \(plain)")
@@ -130,7 +130,7 @@ extension TransportConformance {
                 road.server.fallback(.ok(text: "x"))
                 let rule = Rule()
                 func call() -> Call { road.call("/", allowing: rule.addressRule) }
-                // The first connection is new, the second is reused.
+                // The first connection is new, and the second connection is reused.
                 for isKept in [false, true] {
                     if isKept { _ = try await road.content(of: call()) }
                     rule.allows(false)

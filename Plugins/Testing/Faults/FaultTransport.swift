@@ -38,7 +38,7 @@ public struct Fault: Sendable {
         Fault("latency", .latency(latency), share)
     }
 
-    /// A refused connection, so that nothing is sent.
+    /// A refused connection, without a sent request.
     public static func refuse(share: Double) -> Fault { Fault("refuse", .refuse, share) }
 
     /// A connection that is lost after the request was sent and before the response.
@@ -54,7 +54,7 @@ public struct Fault: Sendable {
         Fault("reset", .reset(after: bytes), share)
     }
 
-    /// Content that ends early, after some bytes.
+    /// Content that ends early after some bytes.
     public static func truncate(after bytes: ClosedRange<Int>, share: Double) -> Fault {
         Fault("truncate", .truncate(after: bytes), share)
     }
@@ -68,8 +68,8 @@ public struct Fault: Sendable {
     /// requests.
     /// - Parameters:
     ///   - length: The duration of a burst.
-    ///   - period: The duration of a period with one burst. The seed decides when the burst starts
-    ///     within its period.
+    ///   - period: The duration of a period with one burst. The seed decides the start of the
+    ///     burst.
     /// - Returns: The fault.
     public func inBursts(of length: Duration, every period: Duration) -> Fault {
         var copy = self
@@ -97,16 +97,16 @@ public struct Fault: Sendable {
 ///     ])
 /// ```
 ///
-/// The fault of a request depends only on the seed, the number of the call in its client and the
-/// number of the send in its call. So equal seeds produce equal runs. Faults are evaluated in
-/// order. The first fault that responds or throws ends the request. Delays use the client's time
-/// source.
+/// The fault of a request depends only on the seed, the number of the call in the client and the
+/// number of the send in the call. Equal seeds therefore produce equal runs. Faults are evaluated
+/// in order. The first fault that responds or throws ends the request. Delays use the client's
+/// clock.
 public final class FaultTransport: Transport {
     /// A fault that happened.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
-        /// The number of the call in its client, starting at 1.
+        /// The number of the call in the client, starting at 1.
         public let call: UInt64
-        /// The number of the send in its call, starting at 1.
+        /// The number of the send in the call, starting at 1.
         public let send: Int
         /// The name of the fault.
         public let fault: String
@@ -147,7 +147,7 @@ public final class FaultTransport: Transport {
         happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
     }
 
-    /// Sends a request through the wrapped transport, or makes the request fail.
+    /// Sends a request through the wrapped transport, with the faults.
     public func send(_ request: Request, context: Context) async throws -> Response {
         let (call, send) = (context.id.number, context.sendCount)
         var generator = SeededGenerator(

@@ -15,17 +15,18 @@ public import TurnpikeTraffic
 ///     outages: [.init(after: .seconds(10), for: .seconds(5))])
 /// ```
 ///
-/// Half of the latency passes before the wrapped store decides, and half of it afterwards. So an
-/// operation may take effect although its caller has stopped waiting. The same seed and the same
-/// order of operations produce the same faults; in a ``Simulation``, runs are equal.
+/// Half of the latency passes before the operation of the wrapped store, and half of the latency
+/// passes afterwards. An operation may therefore take effect although the caller has stopped
+/// waiting. The same seed and the same order of operations produce the same faults. In a
+/// ``Simulation``, runs are equal.
 public final class FaultySharedStore: SharedStore {
     /// A time during which a store is unreachable or slow.
     public struct Outage: Sendable, Hashable {
         /// The effect of an outage on operations.
         public enum Kind: Sendable, Hashable {
-            /// Operations fail at once, as if the server were not running.
+            /// Operations fail at once, as without a running server.
             case refusal
-            /// Operations get no answer, as if the server were stopped or the network cut.
+            /// Operations get no answer, as with a stopped server or a broken network.
             case silence
             /// Operations take longer by this time.
             case delay(Duration)
@@ -75,7 +76,7 @@ public final class FaultySharedStore: SharedStore {
     ///   - store: The store with the state.
     ///   - seed: Decides the faults.
     ///   - timeSource: The clock of latencies and outages.
-    ///   - latency: The duration of an operation, there and back.
+    ///   - latency: The duration of an operation, including the response.
     ///   - losses: The share of operations without an answer. Half of them take effect.
     ///   - errors: The share of operations that fail and take no effect.
     ///   - outages: The times when the store is unreachable or slow.
@@ -102,7 +103,7 @@ public final class FaultySharedStore: SharedStore {
     /// The number of operations that have failed.
     public var failureCount: Int { state.withLock { $0.failures } }
 
-    /// Begins an outage now; nil ends the current outage.
+    /// Begins an outage now, or ends the current outage if `kind` is nil.
     public func setOutage(_ kind: Outage.Kind?) { state.withLock { $0.present = kind } }
 
     // MARK: Operations

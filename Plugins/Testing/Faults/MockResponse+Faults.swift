@@ -3,30 +3,30 @@
 public import Foundation
 public import TurnpikeCore
 
-// Faults by the phase in which they happen. Each fault reports as much as a real transport would,
-// so that retries decide as in production.
+// Faults in the order of their phases. Each fault contains the same data as the error of a real
+// transport, because retries must decide as in production.
 extension MockResponse {
-    /// The host name cannot be resolved; nothing was sent.
+    /// The host name cannot be resolved, and no request was sent.
     public static var hostNotFound: Self {
         .failure(
             ClientError(.dns, "the mock does not know the host", transfer: .init(.connecting)))
     }
 
-    /// The connection is refused; nothing was sent.
+    /// The connection is refused, and no request was sent.
     public static var connectionRefused: Self {
         .failure(
             ClientError(
                 .connection, "the mock refuses the connection", transfer: .init(.connecting)))
     }
 
-    /// No connection is established in time; nothing was sent.
+    /// No connection is established in time, and no request was sent.
     public static var connectTimeout: Self {
         .failure(
             ClientError(
                 .connectTimeout, "the mock accepts no connection", transfer: .init(.connecting)))
     }
 
-    /// The TLS handshake fails; nothing was sent.
+    /// The TLS handshake fails, and no request was sent.
     public static var handshakeFailed: Self {
         .failure(
             ClientError(.tls, "the mock fails the handshake", transfer: .init(.connecting)))
@@ -46,7 +46,7 @@ extension MockResponse {
                 transfer: .init(.receiving)))
     }
 
-    /// A response whose content ends before its declared length.
+    /// A response whose content is shorter than the declared length.
     public static func cut(
         after content: Data, of length: Int, status: HTTPStatus = .ok, headers: HTTPHeaders = [:]
     ) -> Self {
@@ -71,15 +71,14 @@ extension MockLatency {
         Self { mean * -log(1 - $0) }
     }
 
-    /// A log-normal distribution, which resembles measured services: half of the responses are
-    /// below the median, and one percent is above `p99`.
+    /// A log-normal distribution, as for measured services, with one percent above `p99`.
     public static func logNormal(median: Duration, p99: Duration) -> Self {
         guard median > .zero else { return none }
         let spread = log(max(p99 / median, 1)) / 2.326_347_9
         return Self { median * exp(spread * normalQuantile($0)) }
     }
 
-    // Abramowitz and Stegun, 26.2.23; the error is below 0.00045.
+    // The formula is 26.2.23 of Abramowitz and Stegun, with an error below 0.00045.
     private static func normalQuantile(_ share: Double) -> Double {
         let tail = min(max(min(share, 1 - share), 1e-12), 0.5)
         let t = (-2 * log(tail)).squareRoot()

@@ -19,7 +19,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches a query item with this value; nil matches any value.
+    /// Matches a query item with this value, or with any value if nil.
     public static func query(_ name: String, _ value: String? = nil) -> Self {
         Self("query \(name)") { request, _ in
             let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
@@ -33,7 +33,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches a header field with this value; nil matches any value.
+    /// Matches a header field with this value, or with any value if nil.
     public static func header(_ name: HTTPHeaders.Name, _ value: String? = nil) -> Self {
         Self("header \(name)") { request, _ in
             let found = request.headers.values(of: name)
@@ -54,7 +54,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches JSON content that equals a value; whitespace and the order of members do not count.
+    /// Matches JSON content that equals a value, except for whitespace and the order of members.
     public static func json(_ value: JSONValue) -> Self {
         Self("JSON content") { _, body in
             guard let found = try? JSONValue(parsing: body) else { return "it is not JSON" }
@@ -62,7 +62,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches JSON content whose member at a path (`user.name`, `items.0`) equals a value.
+    /// Matches JSON content whose member at a path, such as `items.0`, equals a value.
     public static func json(_ path: String, _ value: JSONValue) -> Self {
         Self("JSON content with \(path)") { _, body in
             guard let whole = try? JSONValue(parsing: body) else { return "it is not JSON" }

@@ -3,20 +3,20 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A kind of content that is parsed completely, or that is not read at all.
+/// A kind of content that is parsed completely or not at all.
 ///
 /// Content of any other kind is searched for secrets as text or as bytes.
 enum ContentKind: Equatable {
     case json
-    /// One JSON text per line; only the lines that are not JSON are withheld.
+    /// One JSON text per line. Only lines that are not JSON are withheld.
     case jsonLines
     case form
     case xml
     case eventStream
     case multipart(boundary: String?)
-    /// A table whose first row has the column names: CSV and TSV.
+    /// A CSV or TSV table whose first row contains the column names.
     case table(isTabbed: Bool)
-    /// Content that this library cannot parse, with its name in a placeholder.
+    /// Content that this library cannot parse, with the name for the placeholder.
     case unread(String)
 
     var name: String {
@@ -69,7 +69,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    // Whether content looks like a form: names and values without spaces.
+    // Whether content looks like a form with names and values without spaces.
     private static func isForm(_ content: [UInt8]) -> Bool {
         guard content.count < 1 << 20, let equals = content.firstIndex(of: UInt8(ascii: "=")),
             equals > 0,
@@ -84,20 +84,20 @@ enum ContentKind: Equatable {
 // MARK: - Content that is not read
 
 extension ContentKind {
-    // Returns the name of content that is not read, or nil if content of the type is searched.
+    // Returns the name of a type that is not read, or nil if content of the type is searched.
     private static func nameOfUnread(_ type: MediaType) -> String? {
-        // Messages within content: `message/http`, `message/rfc822`.
+        // The content is a message, as in `message/http` and `message/rfc822`.
         if type.type == "message" || type.essence == "application/http" { return "a message" }
-        // JSON of gRPC has a binary frame around each message.
+        // In gRPC, a binary frame surrounds each JSON message.
         if type.subtype.hasPrefix("grpc") || type.subtype.hasPrefix("connect+") { return "gRPC" }
         let subtype = type.subtype.hasPrefix("x-") ? type.subtype.dropFirst(2) : type.subtype[...]
-        // Splits subtypes such as `vnd.kubernetes.protobuf`.
+        // A subtype may have several words, such as `vnd.kubernetes.protobuf`.
         let parts = subtype.split { $0 == "." || $0 == "-" }
         let words = [type.suffix.map { $0[...] }, subtype].compactMap(\.self) + parts
         return words.lazy.compactMap { Self.names[$0] }.first
     }
 
-    /// Detects compressed content, which is not read, by its first bytes.
+    /// Detects compressed content, which is not read, by the first bytes.
     static func unread(sniffing content: [UInt8]) -> ContentKind? {
         beginnings.first { content.starts(with: $0.bytes) }.map { .unread($0.name) }
     }

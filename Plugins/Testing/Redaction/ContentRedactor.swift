@@ -8,7 +8,7 @@ final class ContentRedactor {
     let pass: RedactionPass
     /// Whether the content comes from a recording and may already contain placeholders.
     let isRecorded: Bool
-    /// Whether only the secrets are needed, not the redacted result.
+    /// Whether only the secrets are needed, and not the redacted result.
     private let onlyLearns: Bool
     // The media types that are shown although this library cannot parse them.
     private let allowedTypes: [MediaType]
@@ -26,7 +26,7 @@ final class ContentRedactor {
         self.allowedTypes = allowedTypes
     }
 
-    /// Returns content without its secrets; a placeholder if it is malformed or has several types.
+    /// Returns content without secrets, or a placeholder for malformed content or several types.
     func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         if content.isEmpty { return content }
         depth += 1
@@ -62,8 +62,8 @@ final class ContentRedactor {
 
     /// Redacts a part of content that does not start at the beginning, as with a range.
     ///
-    /// A parser needs the beginning: a table has its column names there, and a part of JSON may
-    /// itself be JSON.
+    /// A parser needs the beginning, which contains the column names of a table. A part of JSON may
+    /// be JSON.
     func remainder(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         let type = types.first.flatMap { MediaType(parsing: $0) }
         guard !content.isEmpty, let kind = kind(of: content, type) else {
@@ -102,7 +102,7 @@ final class ContentRedactor {
         return shown == text && !isCut ? content : coding.encode(shown)
     }
 
-    // Redacts content of a kind that is not parsed: text or bytes.
+    // Redacts content that is not parsed as text or as bytes.
     private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
         guard let coding = try? TextCoding(of: content, labels: labels(type), isCut: isCut),
             !coding.isForeign || type?.type == "text",
@@ -115,7 +115,7 @@ final class ContentRedactor {
         [type?[parameter: "charset"]].compactMap(\.self)
     }
 
-    // A credential is recognized by its form in any place, so it is not learned.
+    // A credential is not learned, because its form is recognized in any place.
     private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
         onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
     }
@@ -144,10 +144,10 @@ extension ClientError {
     }
 }
 
-/// The position of partial content in the whole, by its `Content-Range` (RFC 9110 §14.4).
+/// The position of partial content in the whole content, from `Content-Range` (RFC 9110 §14.4).
 struct ContentPart {
     let beginsWithin: Bool
-    /// Whether the part ends before the end of the whole, so that the part may end within a secret.
+    // Whether the part ends before the whole content ends. The part may then end within a secret.
     let isCut: Bool
 
     init(_ values: [String]) {

@@ -8,13 +8,13 @@ import TurnpikeSupport
 /// Redacts recorded exchanges, unless redaction is turned off.
 ///
 /// A secret of one message is hidden in all messages, in any place and with any escaping. Values
-/// keep their kinds, so that programs can still parse the recorded content.
+/// keep their kinds, because programs must still parse the recorded content.
 final class ExchangeRedactor: Sendable {
     private let redaction: Redaction?
     private let allowedTypes: [MediaType]
     private let rules: Mutex<Redaction?>
 
-    /// Creates a redactor that knows no secrets yet; without rules, it changes nothing.
+    // Creates a redactor without known secrets. Without rules, the redactor changes nothing.
     init(_ redaction: Redaction?, allowedTypes: [MediaType] = []) {
         self.redaction = redaction
         rules = Mutex(redaction)
@@ -58,13 +58,13 @@ final class ExchangeRedactor: Sendable {
 
     func url(_ url: String) -> String { contents()?.pass.url(Grammar.escaped(url)) ?? url }
 
-    /// Returns header fields without their secrets; cookies keep their names.
+    // Returns header fields without secrets. Cookies keep their names.
     func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard let pass = contents()?.pass else { return headers }
         return HTTPHeaders(headers.map { ($0.name.rawValue, pass.header($0.name, $0.value)) })
     }
 
-    /// Returns content without its secrets, and the parts that were withheld.
+    /// Returns content without secrets, and the withheld parts.
     ///
     /// Content of a recording may already contain placeholders.
     func content(
@@ -81,7 +81,7 @@ final class ExchangeRedactor: Sendable {
         return (Data(shown), contents.pass.withheld)
     }
 
-    /// Redacts recorded JSON again; nil if it contains none of the secrets that are known now.
+    /// Redacts recorded JSON again, or returns nil if it contains none of the known secrets.
     func renewed(_ json: Data) -> Data? {
         let bytes = Array(json)
         guard let rules = rules.withLock({ $0 }), rules.hidesSecret(in: bytes) else { return nil }
@@ -89,7 +89,7 @@ final class ExchangeRedactor: Sendable {
         return Data(contents.content(bytes, types: ["application/json"], isCut: false))
     }
 
-    /// A redactor of contents with the secrets that are known now, or nil if nothing is hidden.
+    /// Returns a redactor of contents with the known secrets, or nil if nothing is hidden.
     func contents(isRecorded: Bool = false) -> ContentRedactor? {
         rules.withLock { $0 }.map {
             ContentRedactor($0, isRecorded: isRecorded, allowedTypes: allowedTypes)

@@ -3,7 +3,7 @@
 import TurnpikeCore
 
 enum LineRedactor {
-    /// Redacts JSON lines or a JSON text sequence (RFC 7464); withholds records that are not JSON.
+    /// Redacts JSON lines or a JSON text sequence (RFC 7464), and withholds other records.
     static func redactedJSON(
         _ text: [UInt8], isCut: Bool, in contents: ContentRedactor
     ) -> [UInt8] {
@@ -14,7 +14,7 @@ enum LineRedactor {
         func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
             let isLast = line.endIndex == text.count
             do throws(ClientError) {
-                // This line may be the end of a text that began in an earlier line.
+                // The line may be the end of a JSON text that began in an earlier line.
                 if isLast, isCut, isBroken { throw .unreadable("it is cut off") }
                 shown += try contents.pass.json(Array(line), isCut: isCut && isLast)
             } catch {
@@ -36,7 +36,7 @@ enum LineRedactor {
         return shown
     }
 
-    /// Redacts an event stream, in which all `data` lines of one event together form one text.
+    /// Redacts an event stream, in which the `data` lines of an event form one text.
     static func redactedEvents(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
         var stream = EventStream(pass: pass)
         forEachLine(of: text) { line, end in
@@ -101,7 +101,7 @@ private struct EventStream {
                 output += line.text + line.end
                 continue
             }
-            // A removed line is left out. The last loop adds further lines.
+            // A removed line is omitted. The last loop adds further lines.
             guard let next = shown?.popFirst() else { continue }
             output += line.text[..<data.startIndex] + next + line.end
         }

@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// Redacts multipart content (RFC 2046 §5.1.1).
 ///
-/// The head of a part is redacted like the head of a message, and the content by its own type. If
-/// the name of a part is that of a secret, the content is hidden completely.
+/// The head of a part is redacted like the head of a message, and the content by the part's own
+/// type. If a part has the name of a secret, the content is hidden completely.
 struct MultipartRedactor {
     private let bytes: [UInt8]
     private let delimiter: [UInt8]
@@ -40,7 +40,7 @@ struct MultipartRedactor {
 
     /// A line that begins a part or ends the last part.
     private struct Line {
-        /// Includes the line break before the delimiter.
+        /// The range of the line with the line break before the delimiter.
         let range: Range<Int>
         let isLast: Bool
     }
@@ -109,7 +109,7 @@ struct MultipartRedactor {
 
     private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(ClientError) -> [UInt8] {
         let head = try PartHead(part)
-        // The fields of a truncated head are unknown, so the part is dropped.
+        // The part is dropped, because the fields of a truncated head are unknown.
         guard head.isWhole else {
             if isCut { return [] }
             throw .unreadable("a part has no content")
@@ -137,8 +137,8 @@ struct MultipartRedactor {
                 content, types: head.values("content-type"), isCut: isCut || range.isCut)
     }
 
-    // Whether a recipient could read the name of the part as that of a secret. An encoded name (RFC
-    // 2047, RFC 2231, RFC 8187) is not decoded, so it may name a secret.
+    // Whether the part may have the name of a secret. An encoded name (RFC 2047, RFC 2231, RFC
+    // 8187) is not decoded, and therefore counts as the name of a secret.
     private func isSecret(_ head: PartHead, _ redaction: Redaction) -> Bool {
         let parameters = head.values("content-disposition").flatMap {
             Grammar.split($0[...], at: UInt8(ascii: ";")).dropFirst()

@@ -7,7 +7,7 @@ import TurnpikeSupport
 struct PartHead {
     struct Field {
         let name: ArraySlice<UInt8>
-        /// The value without surrounding whitespace; includes continuation lines.
+        /// The value with continuation lines, without surrounding whitespace.
         let value: ArraySlice<UInt8>
     }
 

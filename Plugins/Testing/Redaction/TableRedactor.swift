@@ -3,12 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Redacts tables of text: CSV (RFC 4180) and TSV.
+/// Redacts CSV (RFC 4180) and TSV tables.
 ///
-/// The first row has the column names. The cells of a column with a secret name are hidden, and so
-/// are the secrets in all other cells. A table is withheld if the column of a secret is not
-/// certain: another row has the name of a secret, as below a title, or its cells do not match the
-/// columns.
+/// The first row contains the column names. Cells below a secret name are hidden, and secrets in
+/// other cells are hidden too. If the column of a secret is uncertain, the table is withheld. This
+/// is the case if another row contains the name of a secret, as below a title, or if the cells of a
+/// row do not match the columns.
 struct TableRedactor {
     private let bytes: [UInt8]
     private let contents: ContentRedactor
@@ -16,7 +16,7 @@ struct TableRedactor {
     private let separator: UInt8
     private var output: [UInt8] = []
     private var copied = 0
-    // Whether each column is secret; nil before the first row.
+    // Whether each column is secret, or nil before the first row.
     private var columns: [Bool]?
 
     private struct Cell {
@@ -28,11 +28,11 @@ struct TableRedactor {
     private static let separators = Array(",;\t|".utf8)
     private static let quote = UInt8(ascii: "\"")
 
-    /// Throws if the table must be withheld.
+    /// Returns the redacted table, or throws an error if the table must be withheld.
     static func redacted(
         _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
     ) throws(ClientError) -> [UInt8] {
-        // Spreadsheets of some countries use semicolons, and may say so in a line before the names.
+        // Some spreadsheets use semicolons, and may declare the separator in the first line.
         let isStated = bytes.starts(with: "sep=".utf8) && bytes.count > 4
         let first = bytes.firstIndex(where: isLineEnd) ?? bytes.count
         let usual = separators.max { left, right in
@@ -51,7 +51,7 @@ struct TableRedactor {
         self.separator = separator
     }
 
-    // Separators within quotes do not count.
+    // Separators within quotes are not counted.
     private static func count(_ separator: UInt8, in line: ArraySlice<UInt8>) -> Int {
         var isQuoted = false
         return line.count { byte in
@@ -109,8 +109,8 @@ struct TableRedactor {
         self.columns = self.columns ?? names
     }
 
-    // The cell may use other separators than the first row. Text with quotes inside is no name, but
-    // may be JSON.
+    // The cell may contain other separators than the first row. Text with inner quotes is not a
+    // name, but may be JSON.
     private func namesOfSecrets(in cell: Cell) -> Int {
         meaning(of: cell).split { Self.separators.contains($0) }.count { word in
             let isQuoted = word.count > 1 && word.first == Self.quote && word.last == Self.quote
@@ -124,7 +124,7 @@ struct TableRedactor {
     private func cell(at start: Int, _ isOdd: inout Bool) throws(ClientError) -> Cell {
         guard start < bytes.count, bytes[start] == Self.quote else {
             let end = bytes[start...].firstIndex(where: endsCell) ?? bytes.count
-            // Other programs may find other cells in such text.
+            // Programs may split text with quotes into different cells.
             if bytes[start..<end].contains(Self.quote) { isOdd = true }
             return Cell(range: start..<end, isQuoted: false)
         }

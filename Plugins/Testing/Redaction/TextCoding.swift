@@ -3,20 +3,20 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The character encoding of content; text in UTF-16 or UTF-32 is not read.
+/// The character encoding of content, except UTF-16 and UTF-32.
 struct TextCoding {
-    /// Whether each character is one byte, with ASCII below 0x80; otherwise the encoding is UTF-8.
-    ///
-    /// Bytes above 0x7F are written back unchanged, so their meaning does not matter.
+    // Whether each byte is a character, with ASCII below 0x80. If false, the encoding is UTF-8.
+    //
+    // Bytes above 0x7F are written back unchanged. Their meaning does not matter.
     let isForeign: Bool
     private let mark: [UInt8]
 
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// Detects the encoding of content, which may end within a character if it is cut.
+    /// Detects the encoding of content, which may end within a character if `isCut` is true.
     ///
-    /// The bytes take precedence over a label. If ASCII bytes may have another meaning in an
-    /// encoding, its label is refused.
+    /// The bytes have priority over a label. If ASCII bytes may have another meaning in an
+    /// encoding, the label of this encoding is refused.
     init(of content: [UInt8], labels: [String], isCut: Bool) throws(ClientError) {
         let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
         if let label = labels.first(where: { !Self.isReadable($0, content) }) {
@@ -29,7 +29,7 @@ struct TextCoding {
         isForeign = !hasMark && String(validating: whole, as: UTF8.self) == nil
     }
 
-    // The label comes from a peer: only its start is shown, without unusual characters.
+    // A peer chooses the label. Only the start is shown, without unusual characters.
     private static func shown(_ label: String) -> String {
         String(
             decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },
@@ -52,8 +52,8 @@ struct TextCoding {
         return mixed.contains(where: label.hasPrefix) && content.allSatisfy { $0 < 0x80 }
     }
 
-    /// Whether content is text in UTF-16 or UTF-32: by a label, by its byte order mark, or by the
-    /// zeros beside an ASCII character at its beginning (RFC 4627 §3).
+    // Whether content is text in UTF-16 or UTF-32. The signs are a label, a byte order mark, and
+    // zeros beside an ASCII character at the beginning (RFC 4627 §3).
     static func isWide(_ content: [UInt8], _ labels: [String]) -> Bool {
         let names = labels.map { $0.lowercased().filter { $0 != "-" && $0 != "_" } }
         if names.contains(where: { $0.hasPrefix("utf16") || $0.hasPrefix("utf32") }) { return true }
@@ -69,7 +69,7 @@ struct TextCoding {
         }
     }
 
-    /// Returns the text in UTF-8 without its byte order mark; throws if the bytes are not valid.
+    /// Returns the text in UTF-8 without a byte order mark, or throws an error for invalid bytes.
     func decode(_ content: [UInt8], isCut: Bool) throws(ClientError) -> [UInt8] {
         if isForeign {
             return content.flatMap {
@@ -78,7 +78,7 @@ struct TextCoding {
         }
         let body = content.dropFirst(mark.count)
         let whole = isCut ? Self.withoutCutScalar(body) : body
-        // Content with a mark was not validated before.
+        // Content with a byte order mark was not validated before.
         guard String(validating: whole, as: UTF8.self) != nil else {
             throw .unreadable("it is not valid UTF-8")
         }

@@ -5,10 +5,10 @@ import TurnpikeSupport
 
 /// Copies an XML document without its secrets.
 ///
-/// The content of elements and attributes with secret names is hidden, and so are the secrets in
-/// all other text. A document type with declarations is a fault, because its entities are unknown
-/// here. The parser of `TurnpikeXML` is not suitable: it reports no positions, refuses truncated
-/// text, replaces line ends and has limits.
+/// The content of elements and attributes with secret names is hidden, and secrets in other text
+/// are hidden too. A document type with declarations is a fault, because the entities are unknown
+/// here. The parser of `TurnpikeXML` is unsuitable, because it reports no positions, refuses
+/// truncated text, replaces line ends and has limits.
 struct XMLRedactor {
     private enum Fault: Error {
         /// The text ends within an element.
@@ -21,24 +21,24 @@ struct XMLRedactor {
         let parent: Int?
         /// Whether the element's name, an attribute or the preceding key names a secret.
         var isSecret = false
-        /// Whether the name of a sibling, or the preceding key, names this value.
+        /// Whether the content is a value whose name is in a sibling or in the preceding key.
         var isValue = false
-        /// Whether the content is a name, by the preceding key of a property list.
+        /// Whether the content is a name, according to the preceding key of a property list.
         var isName = false
-        /// Whether a child names a secret, so that the child with the value is a secret.
+        // Whether a child contains the name of a secret. The child with the value is then secret.
         var holdsName = false
-        // What the last child says about the next child.
+        // The properties of the next child, according to the last child.
         var next = (isSecret: false, isValue: false, isName: false)
     }
 
     private enum Leaf {
-        /// The value of an attribute, which is hidden within a hidden element, if it is secret, or
-        /// if it is the value of a secret element.
+        /// The value of an attribute. A secret value, the value of a secret element and a value
+        /// within a hidden element are hidden.
         case attribute(Range<Int>, of: Int, isSecret: Bool, isValue: Bool)
         case run(Run, of: Int?)
     }
 
-    /// All text between two tags, even if comments or CDATA sections split it.
+    /// All text between two tags, including text after comments and CDATA sections.
     private struct Run {
         var range: Range<Int>
         var text: [UInt8] = []
@@ -72,7 +72,6 @@ struct XMLRedactor {
         }
         redactor.endRun()
         redactor.copyLeaves()
-        // The text after the last complete token is truncated.
         return redactor.output + bytes[redactor.copied..<redactor.position]
     }
 
@@ -84,7 +83,7 @@ struct XMLRedactor {
     // MARK: Reading
 
     private mutating func read() throws(Fault) {
-        // In truncated text, a name may have followed.
+        // In truncated text, the missing part may contain a name.
         defer { for element in stack { elements[element].holdsName = true } }
         while position < bytes.count {
             let rest = bytes[position...]
@@ -234,7 +233,7 @@ struct XMLRedactor {
         }
         let value = (open + 1)..<stop
         let local = local(name)
-        // A form field of type "password" has no secret content, but its value is secret.
+        // A form field of type "password" has no secret content, but a secret value.
         let isType = local.elementsEqual("type".utf8)
         if isType || Redaction.namesAnother(local), pass.redaction.hides(key: bytes[value]) {
             element.holdsName = true
@@ -300,7 +299,7 @@ struct XMLRedactor {
     // MARK: Copying
 
     private mutating func copyLeaves() {
-        // Parents come before their children.
+        // Parents precede their children in the list.
         var secret: [Bool] = []
         var hidden: [Bool] = []
         for element in elements {

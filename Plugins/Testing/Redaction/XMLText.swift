@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 enum XMLText {
-    /// Resolves entities and character references; unknown references stay as text.
+    /// Resolves entities and character references, except unknown references.
     static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
         var plain: [UInt8] = []
         var rest = text
@@ -46,7 +46,7 @@ enum XMLText {
 
     /// The encodings that a document declares.
     ///
-    /// If the declaration itself is ASCII text, UTF-16 is a false claim, which parsers ignore.
+    /// If the declaration itself is ASCII text, parsers ignore a declared UTF-16.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let plain = String(decoding: content.prefix(400).filter { $0 < 0x80 }, as: UTF8.self)
         guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }

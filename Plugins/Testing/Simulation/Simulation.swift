@@ -17,13 +17,14 @@ import TurnpikeSupport
 /// ```
 ///
 /// When no task can run, the ``clock`` advances to the next timer. Ten minutes of retries take
-/// milliseconds. Equal seeds produce equal runs: the order of tasks, the jitter and the order of
-/// timers are the same. Other seeds produce other orders, so a loop over seeds searches for races.
+/// milliseconds. Equal seeds produce equal runs, with the same order of tasks and timers and the
+/// same jitter. Other seeds produce other orders. A loop over seeds therefore searches for races.
 ///
 /// The body, its child tasks and the tasks of the library run in the simulation. Three things run
-/// outside and make runs differ: your own `Task {}` (set the current executor as its preference, or
-/// use a child task), `Task.sleep` and other clocks, and waiting for sockets, files or threads. If
-/// all tasks wait and there is no timer, the run ends with a ``SimulationError``.
+/// outside and make runs differ. The first is your own `Task {}` (set the current executor as the
+/// preference, or use a child task). The others are `Task.sleep` and other clocks, and waiting for
+/// sockets, files or threads. If all tasks wait and there is no timer, the run ends with a
+/// ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {
         var lines: [String] = []
@@ -47,7 +48,7 @@ public final class Simulation: Sendable {
     /// - Parameters:
     ///   - seed: Decides the order of tasks and all randomness.
     ///   - date: The wall-clock time at the start.
-    ///   - limit: The longest simulated time; a run that exceeds it fails.
+    ///   - limit: The longest simulated time. A longer run fails.
     public convenience init(
         seed: UInt64, date: Date = Date(timeIntervalSince1970: 1_700_000_000),
         limit: Duration = .seconds(86_400)
@@ -81,7 +82,7 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// The lines of ``note(_:)``; equal seeds give equal lines.
+    /// The lines of ``note(_:)``, which are equal for equal seeds.
     public var trace: String {
         state.withLock { trace in
             let rest = trace.dropped > 0 ? ["(\(trace.dropped) more)"] : []
@@ -89,17 +90,17 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// Runs a body to its end; this method may be called once.
+    /// Runs a body to the end, at most once.
     ///
-    /// If the task that waits for the result is cancelled, the body is cancelled.
-    /// - Parameter body: The code to run; it receives the simulation.
+    /// If the waiting task is cancelled, the body is cancelled too.
+    /// - Parameter body: The code to run, which receives the simulation.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or a ``SimulationError``.
     public func run<Value: Sendable>(
         _ body: @escaping @Sendable (Simulation) async throws -> Value
     ) async throws -> Value {
         let outcome = SharedBox<Value>()
-        // The loop below ends this task, and cancels the task if it cannot continue.
+        // The loop below runs this task to the end, or cancels a task that cannot continue.
         let task = Task(executorPreference: executor) { [self] in
             guard outcome.hasThread else { return }
             do { outcome.set(.success(try await body(self))) } catch {
@@ -167,7 +168,7 @@ private final class SharedBox<Value: Sendable>: Sendable {
     func set(_ result: Result<Value, any Error>) { state.withLock { $0 = result } }
 }
 
-/// Why a ``Simulation`` could not finish.
+/// The reason why a ``Simulation`` could not finish.
 public struct SimulationError: Error, CustomStringConvertible {
     /// The seed that reproduces the failure.
     public let seed: UInt64

@@ -51,7 +51,7 @@ final class SimulationExecutor: TaskExecutor {
     }
 }
 
-/// The clock of a ``Simulation``: if no task can run, it advances to the next timer.
+/// The clock of a ``Simulation``, which advances to the next timer if no task can run.
 public final class SimulationClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -69,7 +69,7 @@ public final class SimulationClock: TimeSource {
     /// The simulated wall-clock time.
     public var date: Date { start.addingTimeInterval(Double(now.nanoseconds) / 1e9) }
 
-    /// Schedules a handler, which the simulation runs at its time.
+    /// Schedules a handler, which the simulation runs at the due time.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
@@ -79,7 +79,7 @@ public final class SimulationClock: TimeSource {
         }
     }
 
-    /// Advances to the next timer and runs its handler; returns false without a timer.
+    /// Advances to the next timer and runs the handler, or returns false without a timer.
     func runNext() -> Bool {
         let handler = state.withLock { state -> TimerHeap.Action? in
             guard let next = state.heap.nextDue else { return nil }
@@ -92,23 +92,23 @@ public final class SimulationClock: TimeSource {
 }
 
 extension SimulationClock: TimerHeap.Owner {
-    /// Removes a timer; called by the timer itself.
+    /// Removes a timer; only the timer itself calls this method.
     public func cancel(_ timer: TimerHeap.Timer) {
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }
 }
 
-/// A detached system thread; Foundation's `Thread` does not report whether it could be started.
+/// A detached system thread, because Foundation's `Thread` does not report a failed start.
 enum SystemThread {
     private final class Work {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Returns false if limits of the system or the process prevent the thread.
+    /// Starts a thread, or returns false if a limit of the system or the process forbids it.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
-        // Allocated without initialization, because its members are private to the C library.
+        // The memory stays uninitialized, because the members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         defer { unsafe attributes.deallocate() }
         guard unsafe pthread_attr_init(attributes) == 0 else { return false }

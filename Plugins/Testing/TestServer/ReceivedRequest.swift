@@ -21,7 +21,7 @@ public struct ReceivedRequest: Sendable {
     public internal(set) var isComplete = true
     /// The trailer fields of a chunked request (RFC 9112 §7.1.2).
     public internal(set) var trailers = HTTPHeaders()
-    /// The number of the request's connection, starting at 1.
+    /// The number of the connection, starting at 1.
     public let connection: Int
 
     /// The path of the target, without the query.
@@ -36,7 +36,7 @@ public struct ReceivedRequest: Sendable {
     }
 
     init?(head: Data, connection: Int) {
-        // Bytes are split, since a delimiter and a combining mark would form one character.
+        // The code splits bytes, because a delimiter and a combining mark form one character.
         let lines = Self.lines(of: head)
         let parts = lines[0].split(separator: 0x20, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].starts(with: "HTTP/1.".utf8) else { return nil }
@@ -61,7 +61,7 @@ public struct ReceivedRequest: Sendable {
         return lines + [rest]
     }
 
-    /// The content as UTF-8 text, or nil if it is not valid UTF-8.
+    /// The content as text, or nil if the content is not UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 
     /// Returns the content as JSON.
@@ -81,7 +81,7 @@ public struct ReceivedRequest: Sendable {
 }
 
 extension HTTPHeaders {
-    /// Appends a field line; returns false if the line is not a field line.
+    /// Appends a field line, or returns false if the line is not a field line.
     mutating func append(line: Data) -> Bool {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
         append(

@@ -8,9 +8,9 @@ extension TestAnswer {
     /// Serves content completely or in ranges (RFC 9110 §14).
     ///
     /// For a `GET` with byte ranges, the response is 206 with one range, or with several ranges as
-    /// `multipart/byteranges`. If no range is within the content, the status is 416. An invalid
-    /// range, or one whose `If-Range` has another tag or date, is ignored: the response is 200 with
-    /// all of the content.
+    /// `multipart/byteranges`. If no range is within the content, the status is 416. If a range is
+    /// invalid, or `If-Range` contains another tag or date, the response is 200 with the whole
+    /// content.
     /// - Parameters:
     ///   - content: The content.
     ///   - type: The media type of the content.
@@ -45,7 +45,7 @@ extension TestAnswer {
         }
     }
 
-    // Tags use strong comparison; dates must be equal (RFC 9110 §13.1.5).
+    // Tags use strong comparison, and dates must be equal (RFC 9110 §13.1.5).
     private static func isCurrent(_ field: String?, _ tag: String?, _ date: String?) -> Bool {
         guard let field else { return true }
         let isStrong = field.utf8.first == UInt8(ascii: "\"")
@@ -85,7 +85,6 @@ private struct ByteRanges {
 
     private var items: [Item] = []
 
-    // A longer list is an attack on the server, so it is ignored.
     private static let limit = 64
 
     init?(parsing text: String) {

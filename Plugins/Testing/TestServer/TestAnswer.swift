@@ -3,7 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The response of a ``TestServer`` to a request: a list of writes, waits and endings.
+/// The response of a ``TestServer`` to a request, as a list of writes, waits and endings.
 public struct TestAnswer: Sendable {
     enum Step: Sendable {
         case write(Data)
@@ -11,7 +11,7 @@ public struct TestAnswer: Sendable {
         case wait(Duration)
         case endless(Data, every: Duration)
         case hold(TestHold)
-        /// The closure gets the bytes that followed the request's head.
+        /// The closure receives the bytes after the request's head.
         case serve(@Sendable (TestPeer, Data) -> Void)
         case close
         case reset
@@ -63,7 +63,7 @@ public struct TestAnswer: Sendable {
     ///   - byte: The byte.
     ///   - status: The status.
     ///   - headers: Header fields.
-    ///   - sending: The number of bytes before the connection is closed; nil sends all.
+    ///   - sending: The number of bytes before the connection is closed, or nil for all bytes.
     /// - Returns: The answer.
     public static func bytes(
         _ count: Int64, of byte: UInt8 = 0x78, status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
@@ -123,7 +123,7 @@ public struct TestAnswer: Sendable {
     ///   - status: The status.
     ///   - interval: The time before each chunk.
     ///   - headers: Header fields.
-    ///   - endsWell: Whether the last chunk is sent; otherwise the connection is closed.
+    ///   - endsWell: Whether the last chunk is sent. If false, the connection is closed instead.
     ///   - trailers: The trailer fields after the last chunk.
     /// - Returns: The answer.
     public static func chunked(
@@ -146,10 +146,10 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A chunked response with the status 200, in which one chunk waits until a hold is opened.
+    /// A chunked response with the status 200 that waits before a chunk until a hold is opened.
     /// - Parameters:
     ///   - chunks: The chunks.
-    ///   - hold: Delays the chunk and those after it.
+    ///   - hold: Delays the chunk and all later chunks.
     ///   - index: The index of the waiting chunk.
     /// - Returns: The answer.
     public static func chunked(
@@ -158,7 +158,7 @@ public struct TestAnswer: Sendable {
         let answer = chunked(chunks)
         return TestAnswer { request in
             var steps = answer.steps(for: request)
-            // The wait comes after the head and the previous chunks.
+            // The wait follows the head and the previous chunks.
             steps.insert(.hold(hold), at: min(index + 1, steps.count))
             return steps
         }
@@ -183,12 +183,12 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A response with the status 200 that ends, with its connection, before its declared length.
+    /// A response with the status 200 whose connection ends before the declared length.
     public static func short(declared: Int, sent: Data) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
 
-    /// The head and a part of the content, then a TCP reset.
+    /// A response with the head, a part of the content and then a TCP reset.
     public static func reset(after sent: Data, declared: Int) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }
@@ -220,14 +220,14 @@ public struct TestAnswer: Sendable {
         interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
     }
 
-    /// Returns the same response, after which the connection is closed without an announcement.
+    /// Returns the same response, after which the connection is closed without `Connection: close`.
     public func thenClose() -> TestAnswer {
         changed { $0 + [.close] }
     }
 
     /// Returns the same response, truncated after a number of bytes.
     /// - Parameters:
-    ///   - count: The number of bytes to send, including the head, or all bytes if there are fewer.
+    ///   - count: The maximum number of bytes to send, including the head.
     ///   - resets: Whether the connection is reset instead of closed.
     /// - Returns: The answer.
     public func cut(after count: Int, resets: Bool = false) -> TestAnswer {
@@ -264,7 +264,7 @@ public struct TestAnswer: Sendable {
         return copy
     }
 
-    /// Returns the same response, which waits for the hold after `Expect: 100-continue`.
+    /// Returns the same response with a wait for the hold after `Expect: 100-continue`.
     ///
     /// The content is requested and read when a test opens the hold.
     public func reading(heldBy hold: TestHold) -> TestAnswer {

@@ -25,7 +25,7 @@ final class TestConnection: Sendable {
                 var request = ReceivedRequest(head: head, connection: number),
                 let server = server()
             else { return }
-            // The response is selected first, because it decides whether the content is read.
+            // The selected response decides whether the content is read.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             let waits = request.headers[.expect] != nil
@@ -55,7 +55,7 @@ final class TestConnection: Sendable {
 
     private enum End {
         case done
-        /// The response ended with the end of the connection.
+        /// The end of the connection ended the response.
         case closed
         /// The client closed the connection before the response was complete.
         case abandoned
@@ -175,7 +175,7 @@ final class TestConnection: Sendable {
         return true
     }
 
-    // Waits in short steps, to notice a closed connection or an opened hold.
+    // Waits in short steps to notice a closed connection or an opened hold.
     private func wait(upTo duration: Duration, until isOver: () -> Bool) -> Bool {
         let end = ContinuousClock.now + duration
         while !isOver() {
@@ -192,12 +192,13 @@ final class TestConnection: Sendable {
 }
 
 extension TestAnswer {
-    /// A 101, and a connection on which a closure acts as the server.
+    /// A 101 response, after which a closure acts as the server on the connection.
     /// - Parameters:
     ///   - name: The protocol of the connection after the switch.
     ///   - headers: The other header fields.
     ///   - first: Bytes that are sent directly after the head.
-    ///   - serve: Acts as the server on the connection's thread; its return ends the connection.
+    ///   - serve: Acts as the server on the connection's thread. The return of the closure ends the
+    ///     connection.
     /// - Returns: The answer.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:], first: Data = Data(),
@@ -216,10 +217,10 @@ extension TestAnswer {
 public struct TestPeer: Sendable {
     let socket: TestSocket
 
-    /// Waits for the next bytes; nil if the client has ended the connection or its side.
+    /// Waits for the next bytes, or returns nil after the client has ended its side.
     public func read() -> Data? { socket.read() }
 
-    /// Writes all bytes; returns whether the client has received them.
+    /// Writes all bytes, and returns whether the write was successful.
     @discardableResult
     public func write(_ bytes: Data) -> Bool { socket.write(bytes) }
 }

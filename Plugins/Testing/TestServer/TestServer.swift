@@ -17,8 +17,9 @@ public import TurnpikeCore
 /// #expect(server.requests(to: "/flaky").count == 3)
 /// ```
 ///
-/// The server listens on 127.0.0.1 on a port that the system chooses. It keeps connections alive,
-/// and uses one thread for each connection. It trusts its clients, so use it only in tests.
+/// The server listens on 127.0.0.1 on a port that the system chooses. The server keeps connections
+/// alive, and uses one thread for each connection. Use the server only in tests, because the server
+/// trusts its clients.
 public final class TestServer: Sendable {
     private struct Route {
         var answers: [TestAnswer]
@@ -40,32 +41,32 @@ public final class TestServer: Sendable {
         var isStopped = false
     }
 
-    /// The numbers of events on the server so far.
+    /// The numbers of events on the server.
     public struct Counts: Sendable, Hashable {
-        /// The requests whose head has arrived.
+        /// The number of requests whose head has arrived.
         public let requests: Int
-        /// The connections that were accepted.
+        /// The number of accepted connections.
         public let accepted: Int
-        /// The connections that are currently open.
+        /// The number of currently open connections.
         public let open: Int
         /// The maximum number of connections that were open at the same time.
         public let peak: Int
-        /// The responses during which the client closed the connection.
+        /// The number of responses during which the client closed the connection.
         public let abandoned: Int
-        /// The requests whose head has arrived and whose response is not complete.
+        /// The number of requests whose head has arrived and whose response is not complete.
         public let inFlight: Int
         /// The maximum number of requests that were in flight at the same time.
         public let peakInFlight: Int
     }
 
-    /// The port that the server listens on.
+    /// The port of the server.
     public let port: Int
     private let listener: TestSocket
     private let keepsRecord: Bool
     private let state = Mutex(State())
 
     /// Starts a server.
-    /// - Parameter keepsRecord: Whether requests are kept in ``requests``.
+    /// - Parameter keepsRecord: Whether ``requests`` contains the requests.
     /// - Throws: A POSIX error if the system has no socket or thread left.
     public init(keepsRecord: Bool = true) throws {
         self.keepsRecord = keepsRecord
@@ -88,7 +89,7 @@ public final class TestServer: Sendable {
     /// The server's address as a client's base URL.
     public var target: Target { Target(url) }
 
-    /// Sets the responses for a path: one for each request, and the last response for all others.
+    /// Sets the responses to the requests for a path, of which the last is repeated.
     public func route(_ path: String, _ answers: TestAnswer...) {
         state.withLock { $0.routes[path] = Route(answers: answers) }
     }
@@ -108,7 +109,7 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests in order; a request is added before its response is sent.
+    /// The received requests in order, each added before its response is sent.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.
@@ -116,12 +117,12 @@ public final class TestServer: Sendable {
         requests.filter { $0.path == path }
     }
 
-    /// The numbers of events so far.
+    /// The current numbers of events.
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
     /// Waits until a condition on the counts holds, or the task is cancelled.
     /// - Parameters:
-    ///   - limit: The longest wait, in real time.
+    ///   - limit: The longest wait in real time.
     ///   - condition: The condition.
     /// - Throws: ``WaitExpired`` after the limit, with the counts.
     public func wait(
@@ -133,7 +134,7 @@ public final class TestServer: Sendable {
     /// Waits until the heads of at least `count` requests have arrived, or the task is cancelled.
     /// - Parameters:
     ///   - count: The number of requests.
-    ///   - limit: The longest wait, in real time.
+    ///   - limit: The longest wait in real time.
     /// - Throws: ``WaitExpired`` after the limit, with the counts.
     public func waitForRequests(_ count: Int, limit: Duration = .seconds(60)) async throws {
         try await wait(limit, for: "\(count) requests to a server") { $0.requests >= count }
@@ -196,7 +197,7 @@ public final class TestServer: Sendable {
         state.peakInFlight = max(state.peakInFlight, state.inFlight)
     }
 
-    /// Records a request and selects its response; counts the request if its head was not counted.
+    // Records a request and selects the response. Counts a request whose head was not counted.
     func answer(to request: ReceivedRequest, isCounted: Bool) -> TestAnswer {
         var answer = TestAnswer.status(404)
         update { state in
@@ -217,7 +218,7 @@ public final class TestServer: Sendable {
         return route.answers[min(route.turn, route.answers.count - 1)]
     }
 
-    /// Called when a response is complete, or when its client has closed the connection.
+    /// Records the end of a response, which may be a close of the connection by the client.
     func didAnswer(wasAbandoned: Bool = false) {
         update { state in
             state.inFlight -= 1
@@ -230,7 +231,7 @@ private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     SystemThread.start(stackBytes: 262_144, body)
 }
 
-/// Delays responses of a ``TestServer`` until a test opens it.
+/// Delays responses of a ``TestServer`` until a test calls ``open()``.
 public final class TestHold: Sendable {
     private let opened = Atomic(false)
 

@@ -91,13 +91,13 @@ final class TestSocket: Sendable {
         #endif
     }
 
-    // Keeps `errno` if there is no descriptor.
+    // If there is no descriptor, `errno` stays unchanged.
     private static func closedInChildren(_ descriptor: CInt) -> CInt {
         if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     }
 
-    /// Returns the next bytes; nil at the end of the connection or at the deadline.
+    /// Returns the next bytes, or nil at the end of the connection or at the deadline.
     func read(before deadline: ContinuousClock.Instant? = nil) -> Data? {
         let flags = deadline == nil ? 0 : notWaiting
         var chunk = Data(count: 65_536)
@@ -111,7 +111,7 @@ final class TestSocket: Sendable {
         }
     }
 
-    /// Writes all bytes; returns false if the peer closes first, or the deadline passes.
+    /// Writes all bytes, or returns false if the peer closes first or the deadline passes.
     func write(_ data: Data, before deadline: ContinuousClock.Instant? = nil) -> Bool {
         let flags = deadline == nil ? noSignal : noSignal | notWaiting
         return unsafe data.withUnsafeBytes { bytes in
@@ -130,29 +130,29 @@ final class TestSocket: Sendable {
         }
     }
 
-    // POLLRDHUP on Linux, which Swift does not import.
+    // The value is POLLRDHUP on Linux, which Swift does not import.
     #if os(Linux)
     private static let hangup: Int16 = 0x2000
     #else
     private static let hangup: Int16 = 0
     #endif
 
-    /// Waits for a time; returns whether the peer has closed the connection.
+    /// Waits for a time, and returns whether the peer has closed the connection.
     func peerIsGone(within duration: Duration) -> Bool {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
-        // The peek cannot see an end after unread bytes, so the events are checked first.
+        // The events are checked first, because the peek does not detect an end after unread bytes.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peek | notWaiting)
         if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
-        // If early bytes of the next request have come, `poll` returns at once.
+        // If early bytes of the next request have arrived, `poll` returns at once.
         usleep(1000)
         return false
     }
 
-    // Waits until the socket is readable, writable or broken; returns false after the deadline.
+    // Waits until the socket is readable, writable or broken, or returns false after the deadline.
     private func waits(for event: CInt, before deadline: ContinuousClock.Instant) -> Bool {
         while true {
             let rest = (deadline - ContinuousClock.now) / .milliseconds(1)

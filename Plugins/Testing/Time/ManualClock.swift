@@ -18,10 +18,10 @@ public import TurnpikeSupport
 /// ``advance(by:)`` runs the due handlers in order. Each handler sees the time for which it was
 /// scheduled.
 ///
-/// A call has a timer for each of its time limits, from its beginning on. So if a test waits for
-/// any timer, it may advance the clock before the right timer exists, and then wait forever. Name
-/// the timer (``waitForTimer(in:limit:)``), or use a ``Simulation``. A wait of this clock ends
-/// after 10 seconds of real time, and its error names the existing timers.
+/// From the beginning, a call has a timer for each time limit. A test that waits for any timer may
+/// advance the clock before the right timer exists, and may then wait forever. Wait for a specific
+/// timer (``waitForTimer(in:limit:)``), or use a ``Simulation``. A wait of this clock ends after 10
+/// seconds of real time, with an error that lists the existing timers.
 public final class ManualClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -58,7 +58,7 @@ public final class ManualClock: TimeSource {
     /// The number of scheduled timers.
     public var timerCount: Int { state.withLock { $0.heap.count } }
 
-    /// Schedules a handler, to be run by ``advance(by:)``.
+    /// Schedules a handler, which ``advance(by:)`` runs.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
@@ -75,7 +75,7 @@ public final class ManualClock: TimeSource {
     public func advance(by duration: Duration) {
         let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
         while let handler = takeNext(until: end) { handler() }
-        // The remaining time of other timers has changed, and a test may wait for that time.
+        // The remaining time of other timers has changed, for which a test may wait.
         let ready = state.withLock { state in
             Self.move(&state, to: end)
             return Self.takeReady(&state)
@@ -94,10 +94,11 @@ public final class ManualClock: TimeSource {
 
     /// Waits until at least a number of timers are scheduled, or the task is cancelled.
     ///
-    /// All timers count, also those of time limits. ``waitForTimer(in:limit:)`` is more precise.
+    /// All timers count, including timers of time limits. ``waitForTimer(in:limit:)`` is more
+    /// precise.
     /// - Parameters:
     ///   - count: The number of timers.
-    ///   - limit: The longest wait, in real time without the time in which a busy machine does not
+    ///   - limit: The longest wait in real time, without the time in which a busy machine does not
     ///     run the test.
     /// - Throws: ``WaitExpired`` after the limit, with the existing timers.
     public func waitForTimers(_ count: Int, limit: Duration = .seconds(10)) async throws {
@@ -106,11 +107,10 @@ public final class ManualClock: TimeSource {
 
     /// Waits until a timer is scheduled for exactly this duration, or the task is cancelled.
     ///
-    /// ``waitForTimers(_:limit:)`` is less precise: it also counts a timer that will soon be
-    /// cancelled.
+    /// ``waitForTimers(_:limit:)`` is less precise, and also counts a timer that is soon cancelled.
     /// - Parameters:
     ///   - duration: The time until the timer is due, by this clock.
-    ///   - limit: The longest wait, in real time without the time in which a busy machine does not
+    ///   - limit: The longest wait in real time, without the time in which a busy machine does not
     ///     run the test.
     /// - Throws: ``WaitExpired`` after the limit, with the existing timers.
     public func waitForTimer(
@@ -170,9 +170,9 @@ public final class ManualClock: TimeSource {
 }
 
 extension ManualClock: TimerHeap.Owner {
-    /// Removes a timer; called by the timer itself.
+    /// Removes a timer; only the timer itself calls this method.
     public func cancel(_ timer: TimerHeap.Timer) {
-        // Destroyed outside the lock, because the handler's captures may run other code.
+        // The handler is destroyed outside of the lock, because the captures may run other code.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

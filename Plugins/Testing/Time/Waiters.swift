@@ -10,16 +10,16 @@ public struct WaitExpired: Error, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     /// - Parameters:
-    ///   - limit: How long the test waited.
+    ///   - limit: The duration of the wait.
     ///   - what: The condition for which the test waited.
     public init(after limit: Duration, for what: String) {
         description = "waited \(limit.text) for \(what)"
     }
 }
 
-/// Waiters for conditions on changing facts; the lock of these facts protects the waiters.
+/// Waiters for conditions on changing facts, protected by the lock of these facts.
 struct Waiters<Facts> {
-    /// Settled when the condition holds or the waiter is cancelled.
+    /// The object that is settled when the condition holds or the waiter is cancelled.
     typealias Moment = OneShot<Void>
 
     private var entries: [(condition: @Sendable (Facts) -> Bool, moment: Moment)] = []
@@ -36,7 +36,7 @@ struct Waiters<Facts> {
         return moment
     }
 
-    /// Removes the waiters whose conditions hold; the caller settles them outside the lock.
+    /// Removes and returns the waiters whose conditions hold, to be settled outside of the lock.
     mutating func takeReady(_ facts: Facts) -> [Moment] {
         var ready: [Moment] = []
         entries.removeAll { entry in
@@ -54,13 +54,13 @@ extension OneShot<Void> {
     /// Waits until the moment is settled, or throws ``WaitExpired`` after a limit of real time.
     ///
     /// A cancelled task runs the closure `leave` and then settles the moment. The limit consists of
-    /// ten parts, and each part ends after all ready tasks had a turn. So the time of a suspended
-    /// or overloaded machine does not count.
+    /// ten parts. Each part ends after all ready tasks have run. The time of a suspended or
+    /// overloaded machine therefore does not count.
     func wait(
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void
     ) async throws {
-        // Cancelled below, when the wait is over.
+        // This task is cancelled below, at the end of the wait.
         let watch = Task { [self] in
             for _ in 0..<10 {
                 try await Self.pass(limit / 10)

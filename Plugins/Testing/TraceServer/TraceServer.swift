@@ -16,15 +16,15 @@ import TurnpikeSupport
 /// ```
 ///
 /// Other machines cannot read the traces, because the server listens only on loopback, at a port
-/// that the system chooses. The path has a random token of 128 bits, and any other path is a 404,
-/// so other users of the machine learn nothing. A request whose `Host` is not loopback is refused,
-/// which stops a site that points its name to 127.0.0.1 (DNS rebinding). Traces contain no secrets,
-/// but they show the servers to which a program connects. So start the server only on a developer's
-/// demand.
+/// that the system chooses. Other users of the machine cannot read the traces, because the path
+/// contains a random token of 128 bits, and any other path is a 404. A request whose `Host` is not
+/// loopback is refused. A site whose name resolves to 127.0.0.1 therefore gets no traces (DNS
+/// rebinding). Traces contain no secrets, but show the servers to which a program connects. Start
+/// the server only on a developer's demand.
 ///
-/// Without a viewer, the server uses one thread. A request head may have 16 KiB. A connection has
-/// one request and ten seconds. At most eight connections are open. A ninth connection replaces the
-/// oldest connection without a request, or else the oldest connection.
+/// Without a viewer, the server uses one thread. A request head may have 16 KiB. A connection may
+/// send one request within ten seconds. At most eight connections are open. A ninth connection
+/// replaces the oldest connection without a request, or else the oldest.
 public final class TraceServer: Sendable {
     private struct State {
         // The connections in the order of their arrival.
@@ -43,7 +43,7 @@ public final class TraceServer: Sendable {
     static let maxTime = Duration.seconds(10)
     static let maxHeadBytes = 16_384
 
-    /// The port that the server listens on.
+    /// The port of the server.
     public let port: Int
     private let token: String
     private let title: String
@@ -74,14 +74,16 @@ public final class TraceServer: Sendable {
 
     deinit { stop() }
 
-    /// The address of the page, with its token, which lets anyone read the traces.
+    /// The address of the page with the token, with which anyone can read the traces.
     public var url: URL {
         URL(string: "http://127.0.0.1:\(port)/\(token)/") ?? URL(filePath: "/")
     }
 
-    /// Closes all connections and stops listening; a second call does nothing.
+    /// Closes all connections and stops listening.
     ///
-    /// An open page keeps the traces that it has shown.
+    /// A second call does nothing.
+    ///
+    /// An open page still shows the old traces.
     public func stop() {
         let connections = state.withLock { state in
             state.isStopped = true
@@ -133,7 +135,7 @@ public final class TraceServer: Sendable {
         state.withLock { state in state.connections.removeAll { $0.number == number } }
     }
 
-    // Returns nil if the peer closes, sends too much or takes too long.
+    // Returns nil if the peer closes the connection, sends too much or takes too long.
     private static func head(
         from socket: TestSocket, before deadline: ContinuousClock.Instant
     ) -> Data? {
@@ -171,7 +173,7 @@ public final class TraceServer: Sendable {
             return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
         case Self.source:
             let traces = store.traces
-            // Hash values are valid in one process, like the token.
+            // Like the token, hash values are valid only in one process.
             let tag = "\"\(UInt64(bitPattern: Int64(traces.hashValue)).hexadecimal)\""
             // The page already has these traces (RFC 9110 §13.1.2).
             if request.headers["If-None-Match"] == tag { return TraceAnswer(unchanged: tag).data }
@@ -187,7 +189,7 @@ public final class TraceServer: Sendable {
         ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host?.lowercased())
     }
 
-    // The time of the comparison does not depend on the first difference.
+    // The time of the comparison does not depend on the position of the first difference.
     private func isToken(_ given: [UInt8]) -> Bool {
         let token = Array(token.utf8)
         guard given.count == token.count else { return false }
@@ -225,7 +227,7 @@ private struct TraceAnswer {
     }
 
     var data: Data {
-        // The token is in the address of the page, so the address must stay secret.
+        // The address of the page contains the token, and must stay secret.
         let lines =
             [
                 "HTTP/1.1 \(status)", "Connection: close", "Cache-Control: no-store",

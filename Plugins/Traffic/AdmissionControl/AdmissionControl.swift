@@ -3,57 +3,58 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Refuses some calls to an origin that rejects most of them, so that the origin can serve the
-/// others.
+/// Refuses some calls to an overloaded origin, to help the origin serve the other calls.
 ///
-/// An overloaded server answers few calls in time, because it works on requests whose clients have
-/// given up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker`` sends
-/// nothing for a while. This gate finds the share of the calls that the server can serve, and sends
-/// only this share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
+/// An overloaded server answers few calls in time, because the server works on requests whose
+/// clients have given up. A retry budget limits the load of retries, and a ``CircuitBreaker`` sends
+/// nothing for some time. This gate finds the share of the calls that the server can serve, and
+/// sends only this share (client-side throttling: "Site Reliability Engineering", 2016, chapter
+/// 21).
 ///
 /// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. No part of
-/// the call was sent, and an outer retry gate does not repeat the call. If the server rejects no
-/// further calls, all calls are admitted after ``/TurnpikeCore/ClientError/retryAfter``. Sheddable
-/// calls are refused first, and critical calls last (``TurnpikeCore/Call/criticality(_:)``).
+/// the call is sent, and an outer retry gate does not repeat the call. If the server rejects no
+/// further calls, the gate admits all calls after ``/TurnpikeCore/ClientError/retryAfter``.
+/// Sheddable calls are refused first, and critical calls last
+/// (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
-/// attempts. Three rejections in a row are enough, but if there are many attempts, most attempts of
-/// the last half second must be rejected. Attempts that end at the same time count as one attempt.
-/// The gate then cuts the admitted share to 3 %, so that the server's queue empties. The share
-/// grows with time, slowly at first, and reaches all calls after `recovery`. Further rejections cut
-/// the share again. Attempts that were sent before a cut do not count. While the gate refuses
-/// calls, an attempt whose head takes much longer than usual counts as rejected, because a growing
-/// queue delays responses before it causes errors. If no attempt ends, the share also grows, so
-/// that the gate tries a silent origin again.
+/// attempts. With few attempts, three rejections in a row are enough. With many attempts, most
+/// attempts of the last half second must be rejected. Attempts that end at the same time count as
+/// one attempt. The gate then reduces the admitted share to 3 %, and the server's queue empties.
+/// The share grows with time, slowly at first, and reaches all calls after `recovery`. Further
+/// rejections reduce the share again. Attempts that were sent before a reduction do not count.
+/// While the gate refuses calls, an attempt with a much longer wait for the head than usual counts
+/// as rejected, because a growing queue first delays responses and then causes errors. The share
+/// also grows if no attempt ends. The gate therefore tries a silent origin again.
 ///
-/// By default, a 429, 503 or 504 is a rejection, and so is an attempt or a connection that takes
-/// too long (``standardVerdict(_:)``). An attempt ends when the body of its response ends. If the
-/// caller cancels or the deadline passes, the attempt does not count. The gate notices a server
-/// that never answers only if there is an inner ``/TurnpikeMiddleware/AttemptTimeout``.
+/// By default, a rejection is a 429, 503 or 504, or an attempt or a connection that takes too long
+/// (``standardVerdict(_:)``). An attempt ends at the end of the response body. If the caller
+/// cancels or the deadline passes, the attempt does not count. An inner
+/// ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never answers.
 ///
-/// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that the gate sees each
-/// attempt, and outside of a ``CircuitBreaker``, which is optional. A client with less than one
-/// call per second to a server learns too little, so use the same gate in the stacks of all clients
-/// of a process. The gate keeps the shares of 1024 origins. A further origin replaces the least
-/// recently used origin, to which all calls are then admitted. All endpoints of one name have
-/// one share.
+/// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, because the gate must see
+/// each attempt. Place the gate outside of a ``CircuitBreaker``, which is optional. A client with
+/// less than one call per second to a server learns too little. Use one gate in the stacks of all
+/// clients of a process. The gate keeps the shares of 1024 origins. A further origin replaces the
+/// least recently used origin. Calls to the replaced origin are all admitted. All endpoints of one
+/// name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a gate that refuses calls to overloaded origins.
     /// - Parameters:
-    ///   - threshold: The highest share of rejected attempts among the latest attempts, from 0 to
-    ///     0.99. Above it, the gate admits fewer calls.
-    ///   - recovery: The time in which the admitted share grows from nothing to all calls.
+    ///   - threshold: The share of rejected attempts, from 0 to 0.99, above which the gate admits
+    ///     fewer calls.
+    ///   - recovery: The time in which the admitted share grows from zero to all calls.
     ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
-    ///     usual wait. An attempt that takes longer counts as rejected. With nil, waits do not
-    ///     count.
-    ///   - meter: Gets the share of refused calls (`turnpike.admission_control.refused_share`) and
-    ///     the number of refused calls (`turnpike.admission_control.refusals`).
-    ///   - verdict: Decides whether an outcome is a rejection (``CircuitVerdict/failure``). The
-    ///     ``/TurnpikeCore/Outcome/elapsed`` of this outcome is the time to the head. The gate does
-    ///     not call the closure for a cancellation.
+    ///     usual wait. After a longer wait, the attempt counts as rejected. With nil, no wait
+    ///     counts as a rejection.
+    ///   - meter: Receives the share of refused calls (`turnpike.admission_control.refused_share`)
+    ///     and the number of refused calls (`turnpike.admission_control.refusals`).
+    ///   - verdict: Decides whether an outcome is a rejection (``CircuitVerdict/failure``).
+    ///     ``/TurnpikeCore/Outcome/elapsed`` is the time to the head. The closure is not called for
+    ///     a cancellation.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
         meter: (any GateMeter)? = nil,
@@ -66,19 +67,19 @@ public struct AdmissionControl: Interceptor {
         decide = verdict
     }
 
-    /// Adopts the rules and the meter of another gate, but not its shares.
+    /// Adopts the rules and the meter of another gate, but not the other gate's shares.
     ///
-    /// A client thus keeps the shares of its servers when it replaces its stack.
+    /// The servers' shares remain when a client replaces its stack.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
-    /// The default rule: a 429, 503 or 504, and an exceeded time limit, are rejections.
+    /// The default rule, by which a 429, 503 or 504 and an exceeded time limit are rejections.
     ///
-    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
+    /// The rule applies to the time limits for a connection, an attempt and an idle body. Any other
     /// response is accepted, and any other error is ignored.
     ///
-    /// A response of a proxy that does not connect is a rejection with the same statuses, but is
-    /// never accepted. A refused connection is ignored, because a client without a network would
-    /// otherwise still refuse calls when the network is back.
+    /// If a proxy refuses to connect, its response is a rejection with the same statuses, but is
+    /// never accepted. A refused connection is ignored. A client without a network would otherwise
+    /// refuse calls even after the network has returned.
     public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus {
             return rejections.contains(status) ? .failure : .ignored
@@ -101,10 +102,10 @@ public struct AdmissionControl: Interceptor {
 
     var originCount: Int { shares.count }
 
-    /// The request option that says how much a call matters.
+    /// The request option for the importance of a call.
     public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
 
-    /// States the gate's rules, and that it refuses requests.
+    /// Reports the gate's rules, and that the gate refuses requests.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = shares.rules
         return GateFacts(
@@ -143,7 +144,7 @@ public struct AdmissionControl: Interceptor {
         "A call would wait in line although it is refused afterwards. This wait could delay a call"
         + " of a higher class, or cause the refusal of that call."
 
-    /// The origins to which some calls are refused.
+    /// The origins whose calls are partly refused.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         shares.liveFigures(at: now)
     }
@@ -195,7 +196,7 @@ public struct AdmissionControl: Interceptor {
         let elapsed = sentAt.duration(to: context.timeSource.now)
         let atHead = decide(
             Outcome(request: request, result: .success(response), elapsed: elapsed))
-        // If the status is good, the body must also arrive completely.
+        // After a good status, the body must also arrive completely.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, sentAt, elapsed, context)
         }

@@ -3,19 +3,18 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The share of the calls to one origin that is admitted, and the measurements behind this share.
+/// The admitted share of the calls to one origin, and the measurements for this share.
 ///
 /// If most of the latest attempts were rejected, the share is cut to a small part. After the cut,
-/// the share grows with time, first slowly: additive increase and multiplicative decrease (Chiu and
-/// Jain, 1989). The cut is so deep that the server's queue empties. Outcomes of attempts that were
-/// sent before a cut do not count, just as TCP counts the losses within one window once (RFC 6582).
-/// So each cut takes effect before the next cut, even if attempts take long.
+/// the share grows with time, slowly at first. The rule is additive increase and multiplicative
+/// decrease (Chiu and Jain, 1989). The cut is deep enough to empty the server's queue. Outcomes of
+/// attempts that were sent before a cut do not count, as TCP counts the losses within one window
+/// once (RFC 6582). Each cut therefore takes effect before the next cut, even with long attempts.
 struct AdmissionShare: BoundedMapEntry {
     struct Rules: Sendable, Equatable {
         let threshold: Double
         let recovery: Duration
-        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
-        /// for no limit.
+        /// The longest wait for a head after a cut, as a multiple of the usual wait, or nil.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
@@ -27,19 +26,19 @@ struct AdmissionShare: BoundedMapEntry {
     }
 
     enum Evidence {
-        /// The server accepted the attempt, and the head came after this time.
+        /// The server accepted the attempt, and sent the head after this time.
         case accepted(after: Duration)
         case rejected
     }
 
     private enum Phase {
         case open
-        /// The share was cut to `from`, and has been growing since `since`.
+        /// The share was cut to `from`, and grows from `since` on.
         case limited(since: MonotonicInstant, from: Double)
     }
 
     private var phase = Phase.open
-    // The share of the latest attempts that were rejected.
+    // The share of rejected attempts among the latest attempts.
     private var rejected = 0.0
     private var heardAt: MonotonicInstant?
     // The logarithm of the usual wait for a head, in seconds.
@@ -52,14 +51,14 @@ struct AdmissionShare: BoundedMapEntry {
     private static let cut = 0.03
     /// The highest weight of the newest attempt in the average of the latest attempts.
     private static let newest = 0.4
-    /// If there are many attempts, only the attempts of the last half second count.
+    /// The time in seconds over which many attempts are averaged.
     private static let span = 0.5
     /// The weight of the newest value in the usual wait and in the shares by criticality.
     private static let longMean = 0.02
-    // The share of the linear part in the growth. The rest of the growth is quadratic.
+    // The linear part of the growth. The rest of the growth is quadratic.
     private static let linear = 0.4
 
-    // An entry may be dropped at any time, because all calls are admitted without an entry.
+    // An entry may be dropped at any time. Without an entry, all calls are admitted.
     var isInUse: Bool { false }
 
     var isLimited: Bool { if case .limited = phase { true } else { false } }
@@ -79,8 +78,8 @@ struct AdmissionShare: BoundedMapEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    // Decides whether a call is admitted. `unit` returns a random number in 0..<1. `unit` is called
-    // only if the share is cut.
+    // Decides whether a call is admitted. `unit` returns a random number in 0..<1, and is called
+    // only after a cut.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,
         unit: () -> Double
@@ -131,7 +130,7 @@ struct AdmissionShare: BoundedMapEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // Old results do not show the present state of the server.
+            // Old outcomes do not show the current state of the server.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }
@@ -144,7 +143,7 @@ struct AdmissionShare: BoundedMapEntry {
         return wait.inSeconds > slowness * exp(usualWait)
     }
 
-    // A few slow calls among many fast calls hardly change a mean of logarithms.
+    // The mean of logarithms changes little through a few slow calls.
     private mutating func learn(_ wait: Duration) {
         let seconds = log(max(wait.inSeconds, 1e-6))
         usualWait = usualWait.map { $0 + Self.longMean * (seconds - $0) } ?? seconds

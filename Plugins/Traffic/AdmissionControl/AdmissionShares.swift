@@ -7,7 +7,7 @@ import TurnpikeSupport
 final class AdmissionShares: Sendable {
     enum Answer {
         case admitted
-        /// If no further call is rejected, all calls are admitted after `allIn`.
+        /// The call is refused. Without further rejections, all calls are admitted after `allIn`.
         case refused(share: Double, allIn: Duration)
     }
 
@@ -99,8 +99,7 @@ final class AdmissionShares: Sendable {
         }
     }
 
-    /// Reports the refused share of an origin to the meter; if the origin's share was dropped,
-    /// removes the figure.
+    /// Reports the refused share of an origin to the meter, or removes the metric.
     func tell(of origin: Origin, at now: MonotonicInstant) {
         figures.tell {
             let share = state.withLock { state in

@@ -3,43 +3,43 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Stops sending to an origin that fails, and sends probes to find out whether it has recovered.
+/// Stops sending to a failing origin, and sends probes to detect the recovery.
 ///
-/// Each origin has a circuit. A circuit opens when at least `minimum` calls have ended in a rolling
-/// window and `failureRatio` of them have failed. Calls then fail at once as
+/// Each origin has a circuit. A circuit opens if at least `minimum` calls have ended in a rolling
+/// window and `failureRatio` of these calls have failed. Calls then fail at once as
 /// ``/TurnpikeCore/ClientError/Code/circuitOpen``. The ``/TurnpikeCore/ClientError/retryAfter`` of
 /// the error is the time until the circuit is half-open. A half-open circuit admits at most
 /// `probes` calls. If all these probes succeed, the circuit closes. If a probe fails, the circuit
-/// opens for twice as long, up to `maxOpen`. If the probes do not end within the open time, the
-/// circuit admits new probes.
+/// opens again for twice the previous time, up to `maxOpen`. If the probes do not end within the
+/// open time, the circuit admits new probes.
 ///
-/// A call ends when the body of its response ends. A body that breaks off is a failure. A call that
-/// is cancelled, or whose deadline passes, does not count. If this call was a probe, another call
-/// takes its place.
+/// A call ends at the end of the response body. A body that breaks off is a failure. Cancelled
+/// calls and calls whose deadline passes do not count. If such a call was a probe, another call
+/// becomes the probe.
 ///
 /// The position of the gate decides what the gate counts. Inside a retry, the breaker counts
-/// attempts, including those that the retry hides. A breaker that opens ends the retries of the
-/// call. An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never
-/// answers. The position inside a retry is right for most clients. Outside a retry, the breaker
-/// counts calls, and opens only when retries no longer help.
+/// attempts, including attempts that the retry hides. An open circuit ends the retries of a call.
+/// An inner ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never answers.
+/// The position inside a retry is right for most clients. Outside a retry, the breaker counts
+/// calls, and opens only if retries do not help.
 ///
-/// If one gate is in several stacks, these stacks share its circuits. The gate keeps the circuits
-/// of 1024 origins. For a further origin, it drops and so closes the least recently used circuit.
+/// If one gate is in several stacks, these stacks share the circuits. The gate keeps the circuits
+/// of 1024 origins. A further origin replaces the least recently used circuit.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
     /// - Parameters:
-    ///   - failureRatio: If this share of the calls in the window has failed, the circuit opens.
-    ///   - minimum: How many calls must have ended in the window before the circuit may open.
+    ///   - failureRatio: The share of failed calls in the window that opens the circuit.
+    ///   - minimum: The minimum number of ended calls in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
-    ///   - open: How long the circuit first stays open.
+    ///   - open: The time for which the circuit stays open at first.
     ///   - maxOpen: The longest time that the circuit stays open after doubling.
-    ///   - probes: How many calls a half-open circuit admits.
-    ///   - meter: Gets each change of a circuit's state (`turnpike.circuit_breaker.state`) and the
-    ///     number of refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - verdict: Decides whether the server works; not called for a cancellation.
+    ///   - probes: The maximum number of calls that a half-open circuit admits.
+    ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`) and
+    ///     the number of refused calls (`turnpike.circuit_breaker.refusals`).
+    ///   - verdict: Decides whether the server works. The closure is not called for a cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
@@ -55,42 +55,44 @@ public struct CircuitBreaker: Interceptor {
 
     /// Adopts the rules and the meter of another breaker.
     ///
-    /// An open circuit stays open. A client thus keeps its circuits when it replaces its stack.
+    /// An open circuit stays open. The circuits remain when a client replaces its stack.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
 
     /// Flushes the meter.
     public func shutdown() async { await circuits.figures.flush() }
 
-    /// The state of an origin's circuit after its last call.
+    /// Returns the state of an origin's circuit after the last call to the origin.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Opens an origin's circuit manually: all calls to the origin fail until ``close(_:by:)``.
+    /// Opens an origin's circuit manually, and fails all calls to the origin until
+    /// ``close(_:by:)``.
     ///
-    /// The gate admits no probe, and does not drop the circuit. A running call continues, but its
-    /// outcome no longer counts.
+    /// The gate admits no probe, and does not drop the circuit. A running call continues, but the
+    /// outcome of the call no longer counts.
     /// - Parameters:
     ///   - origin: The origin that gets no more calls.
     ///   - name: The person or program that opens the circuit, for the errors of refused calls.
     public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
 
-    /// Closes an origin's circuit manually, whether it was opened manually or by failures.
+    /// Closes an origin's circuit manually, after ``isolate(_:by:)`` or after failures.
     ///
-    /// The circuit begins to count at zero, and opens again if the origin still fails.
+    /// The counts of the circuit restart at zero. If the origin still fails, the circuit opens
+    /// again.
     /// - Parameters:
     ///   - origin: The origin that gets calls again.
     ///   - name: The person or program that closes the circuit, for the report of the next call.
     public func close(_ origin: Origin, by name: String) { circuits.close(origin, by: name) }
 
-    /// The time for which an origin's circuit still refuses calls.
+    /// Returns the time for which an origin's circuit still refuses calls.
     /// - Parameters:
     ///   - origin: The origin.
     ///   - timeSource: The clock of the client that uses the breaker.
-    /// - Returns: The remaining time; zero if calls are admitted, nil if opened manually.
+    /// - Returns: The remaining time, zero if calls are admitted, or nil after ``isolate(_:by:)``.
     public func remaining(
         of origin: Origin, on timeSource: any TimeSource = SystemTimeSource()
     ) -> Duration? { circuits.remaining(of: origin, at: timeSource.now) }
 
-    /// States that the gate refuses requests while a circuit is open.
+    /// Reports that the gate refuses requests while a circuit is open.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "refuses requests to an origin that fails", .breaksCircuit, .answers(.refusal))
@@ -152,7 +154,7 @@ public struct CircuitBreaker: Interceptor {
         _ context: Context
     ) {
         let atHead = decide(Outcome(request: request, result: .success(response)))
-        // A bad status is a failure at once; a good response must also complete its body.
+        // A bad status is a failure. After a good status, the body must also arrive completely.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, generation, context)
         }
@@ -190,7 +192,7 @@ public struct CircuitBreaker: Interceptor {
 extension CircuitBreaker: PromptlyCancellable {}
 
 extension Gate where Self == CircuitBreaker {
-    /// Stops sending to an origin that fails; see
+    /// Stops sending to a failing origin; see
     /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:meter:verdict:)``.
     public static func circuitBreaker(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
@@ -204,7 +206,7 @@ extension Gate where Self == CircuitBreaker {
     }
 }
 
-/// How a circuit treats calls.
+/// The state of a circuit.
 public enum CircuitState: String, Hashable, Sendable, CaseIterable {
     /// The circuit admits all calls, and counts failures.
     case closed
@@ -220,17 +222,17 @@ public enum CircuitVerdict: Hashable, Sendable {
     case success
     /// The server fails.
     case failure
-    /// The outcome does not show whether the server works: a cancellation, a deadline of the
-    /// caller, or a fault of the request.
+    /// The outcome does not show whether the server works, as with a cancellation, a passed
+    /// deadline or a faulty request.
     case ignored
 
-    /// The default rule: a status from 500 on is a failure, and any other status is a success.
+    /// The default rule, by which a status from 500 on is a failure, and any other a success.
     ///
     /// Errors of the network, of the protocol and of time limits for attempts are failures. All
-    /// other errors are ignored. If a validator refused a response, the status of the response
-    /// decides. For a response of a proxy that does not connect, a status from 500 on is a failure,
-    /// and any other status is ignored. If a reused connection ended before a response, the outcome
-    /// is ignored (``/TurnpikeCore/TransferState/lostReusedConnection``).
+    /// other errors are ignored. If a validator refused a response, the rule uses the status of the
+    /// response. If a proxy refuses to connect, a status from 500 on is a failure, and any other
+    /// status is ignored. If a reused connection ended before a response, the outcome is ignored
+    /// (``/TurnpikeCore/TransferState/lostReusedConnection``).
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }
         if let status = outcome.status { return status.code >= 500 ? .failure : .success }

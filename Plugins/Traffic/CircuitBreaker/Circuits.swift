@@ -4,9 +4,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The circuit of one origin: its state, and the time of its next change.
+/// The circuit of one origin, with the state and the time of the next change.
 struct Circuit: BoundedMapEntry {
-    /// When a circuit opens, and for how long.
+    /// The rules that decide when a circuit opens, and the open time.
     struct Rules: Sendable {
         let failureRatio: Double
         let minimum: Int
@@ -26,11 +26,11 @@ struct Circuit: BoundedMapEntry {
     }
 
     enum Admission {
-        /// The call may pass; its end must be reported with this generation.
+        /// The call is admitted, and the caller must report the end with this generation.
         case pass(generation: UInt64)
-        /// The call may not pass until this time, when the circuit half-opens or admits new probes.
+        /// The call is refused. At this time, the circuit half-opens or admits new probes.
         case refuse(until: MonotonicInstant)
-        /// The call may not pass, because this person has opened the circuit.
+        /// The call is refused, because this person or program has opened the circuit.
         case isolate(by: String)
     }
 
@@ -42,24 +42,24 @@ struct Circuit: BoundedMapEntry {
     }
 
     private var phase = Phase.closed
-    // The number of calls that ended with a verdict, and of those that failed.
+    // The number of calls with a verdict, and the number of failed calls.
     private var window: SlidingWindow
     // How often the circuit has opened since it was last closed.
     private var openings = 0
-    // Each change of the state begins a new generation, so that earlier calls no longer count.
+    // Each change of the state begins a new generation. Calls of earlier generations do not count.
     private var generation: UInt64 = 0
-    /// The last manual change of the circuit, until a call reports it.
+    /// The last manual change of the circuit that no call has reported yet.
     var act: String?
 
     init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
 
-    /// Counts over a window of another length; the counts begin at zero, and the state stays.
+    // Restarts the counts at zero with another window. The state does not change.
     mutating func count(over window: Duration) {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // A dropped circuit is closed, and a probe that ends later does no harm. A circuit that a
-    // person has opened must not be dropped, because only a person may close it.
+    // A dropped circuit is closed, and a probe that ends later has no effect. A manually opened
+    // circuit must not be dropped, because only a person may close this circuit.
     var isInUse: Bool {
         if case .isolated = phase { true } else { false }
     }
@@ -77,16 +77,16 @@ struct Circuit: BoundedMapEntry {
         act = "was isolated by hand (\(name))"
     }
 
-    /// Admits all calls, and counts anew; running calls no longer count.
+    /// Closes the circuit and restarts the counts, without the calls that are running.
     ///
-    /// `name` is the person who closes the circuit, and nil if probes close it.
+    /// `name` is the person or program that closes the circuit, or nil if probes close the circuit.
     mutating func close(by name: String? = nil) {
         enter(.closed)
         openings = 0
         if let name { act = "was closed by hand (\(name))" }
     }
 
-    /// The time until calls may pass: zero if they may pass now, nil if only a person decides.
+    /// The time until calls are admitted, which is zero for now, and nil after a manual opening.
     func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
         switch phase {
         case .closed: .zero
@@ -96,7 +96,7 @@ struct Circuit: BoundedMapEntry {
         }
     }
 
-    /// The circuit's effect on calls, in words; nil if the circuit is closed.
+    /// Describes the circuit's effect on calls in words, or returns nil if the circuit is closed.
     func text(at now: MonotonicInstant, _ rules: Rules) -> (String, isTrouble: Bool)? {
         switch phase {
         case .closed: nil
@@ -120,12 +120,12 @@ struct Circuit: BoundedMapEntry {
                 phase = .halfOpen(until: until, admitted: admitted + 1, succeeded: succeeded)
                 return .pass(generation: generation)
             }
-            // Probes without an end must not keep the circuit half-open forever.
+            // If the probes never end, the circuit must not stay half-open forever.
             return now < until ? .refuse(until: until) : beginProbes(at: now, rules)
         }
     }
 
-    /// Records the verdict on a call that was admitted; returns the new state if the state changes.
+    /// Records the verdict on an admitted call, and returns the new state after a change.
     mutating func record(
         _ verdict: CircuitVerdict, generation: UInt64, at now: MonotonicInstant, _ rules: Rules
     ) -> CircuitState? {
@@ -171,7 +171,7 @@ struct Circuit: BoundedMapEntry {
         window.clear()
     }
 
-    // Each time that the probes fail, the open time doubles.
+    // Each failure of the probes doubles the open time.
     private func openTime(_ rules: Rules) -> Duration {
         var time = rules.open
         for _ in 0..<max(openings - 1, 0) where time < rules.maxOpen { time = time * 2 }
@@ -180,7 +180,7 @@ struct Circuit: BoundedMapEntry {
 }
 
 final class Circuits: Sendable {
-    /// Whether a call may pass, and the origins whose circuits changed or were dropped.
+    /// Whether a call is admitted, and the origins whose circuits changed or were dropped.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
@@ -211,7 +211,7 @@ final class Circuits: Sendable {
 
     /// Adopts the rules and the meter of another instance.
     ///
-    /// Circuits keep their state, but begin to count at zero if the window has changed.
+    /// Circuits keep their state. If the window has changed, the counts restart at zero.
     func update(to other: Circuits) {
         let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
         state.withLock { state in
@@ -310,7 +310,7 @@ final class Circuits: Sendable {
         }
     }
 
-    // Uses another meter from now on, and reports each circuit that is not closed at once.
+    // Uses another meter from now on. At once, reports each circuit that is not closed.
     private func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
         let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }

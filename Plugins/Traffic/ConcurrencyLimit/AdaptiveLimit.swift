@@ -3,24 +3,24 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A rule that adapts a limit on concurrent calls to the capacity of a server: additive increase,
-/// multiplicative decrease, as in TCP (Chiu and Jain, 1989).
+/// A rule that adapts a limit on concurrent calls to the capacity of a server.
 ///
-/// The defaults are common in libraries for servers of unknown capacity: start with 20, never below
-/// 4, decrease by a tenth. The limit never exceeds `perOrigin` of the gate, even if `perOrigin` is
-/// below these values.
+/// The rule is additive increase and multiplicative decrease, as in TCP (Chiu and Jain, 1989). The
+/// defaults are common in libraries for servers of unknown capacity. The limit starts with 20,
+/// stays at 4 or above, and decreases by a tenth. The limit never exceeds `perOrigin` of the gate,
+/// even if `perOrigin` is below these defaults.
 ///
-/// While the limit is in use, each good response raises the limit of its origin a little. As many
-/// responses as the limit raise it by one. A sign of overload multiplies the limit by a factor, at
-/// most once within ``pause``.
+/// While at least half of the limit is in use, each good response raises the origin's limit a
+/// little. A number of responses equal to the limit raises the limit by one. A sign of overload
+/// multiplies the limit by a factor, at most once within ``pause``.
 public struct AdaptiveLimit: Sendable {
-    /// The first limit; nil for the gate's `perOrigin`.
+    /// The first limit, or nil for the gate's `perOrigin`.
     public var initial: Int?
     /// The lowest limit.
     public var min: Int
     /// The factor by which a sign of overload multiplies the limit.
     public var decrease: Double
-    /// The time after a decrease without another decrease, because earlier requests may still fail.
+    /// The time after a decrease without another decrease, as earlier requests may still fail.
     public var pause: Duration
     /// Whether an outcome is a sign of overload.
     public var isOverload: @Sendable (Outcome) -> Bool
@@ -31,12 +31,12 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// Every few seconds, the limit is halved for one round of requests. If these requests are
     /// faster than requests at the full limit, requests wait for one another at the server, and the
-    /// limit falls. If they are not faster, the limit rises. Latency is the time to the head of a
-    /// good response. Signs of overload lower this limit as they lower others.
+    /// limit falls. If these requests are not faster, the limit rises. Latency is the time to the
+    /// head of a good response. Signs of overload lower this limit too.
     ///
     /// Use this rule if a server has few clients, because each client learns only from its own
-    /// requests. If four or more clients all wait for permits, their limits may rise to
-    /// `perOrigin`, as without this rule.
+    /// requests. If four or more clients all wait for permits, the limits may rise to `perOrigin`,
+    /// as without this rule.
     public static var latency: AdaptiveLimit {
         var rule = AdaptiveLimit()
         rule.followsLatency = true
@@ -45,19 +45,19 @@ public struct AdaptiveLimit: Sendable {
 
     /// Creates a rule.
     /// - Parameters:
-    ///   - initial: The first limit; nil for the gate's `perOrigin`.
+    ///   - initial: The first limit, or nil for the gate's `perOrigin`.
     ///   - min: The lowest limit.
     ///   - decrease: The factor by which a sign of overload multiplies the limit, below 1.
     ///   - pause: The time after a decrease in which no other decrease follows.
-    ///   - isOverload: Whether an outcome is a sign of overload. By default: a 429, a 503, and an
-    ///     attempt or connection that takes too long.
+    ///   - isOverload: Whether an outcome is a sign of overload. The default is
+    ///     ``standardSigns(_:)``.
     public init(
         initial: Int? = 20, min: Int = 4, decrease: Double = 0.9, pause: Duration = .seconds(1),
         isOverload: @escaping @Sendable (Outcome) -> Bool = AdaptiveLimit.standardSigns
     ) {
         self.initial = initial
         self.min = Swift.max(min, 1)
-        // NaN becomes 0, which lowers the limit to the lowest value.
+        // NaN becomes 0. The factor 0 lowers the limit to the lowest value.
         self.decrease = decrease > 0 ? Swift.min(decrease, 0.99) : 0
         self.pause = pause
         self.isOverload = isOverload
@@ -70,19 +70,20 @@ public struct AdaptiveLimit: Sendable {
     }
 }
 
-/// Finds the limit of one origin by its latency.
+/// Finds the limit of one origin by measuring latency.
 ///
-/// Every few seconds, it halves the limit for one round of requests, and compares their latency
-/// with that at the full limit. If requests wait for one another at the server, fewer concurrent
-/// requests are proportionally faster (Little's law), and the limit falls. If they are not faster,
-/// the limit rises. The lowest latency ever, as in TCP Vegas, is that of the fastest request. A
-/// rule with it would lower the limit far below the capacity of the server.
+/// Every few seconds, the probe halves the limit for one round of requests, and compares the
+/// latency with the latency at the full limit. If requests wait for one another at the server,
+/// fewer concurrent requests are proportionally faster (Little's law), and the limit falls. If the
+/// requests are not faster, the limit rises. TCP Vegas compares with the lowest latency ever, which
+/// is the latency of the fastest request. This comparison would lower the limit far below the
+/// capacity of the server.
 struct LatencyProbe {
-    /// The limit is this multiple of the number of requests at which requests begin to wait.
+    /// The limit as a multiple of the number of requests at which requests begin to wait.
     ///
-    /// If no request waited, a right limit would look like a limit that is too low.
+    /// If no request waits, a correct limit cannot be distinguished from a limit that is too low.
     private static let gain = 1.25
-    /// Below this ratio of latencies, far too many requests wait, so half of a step is too little.
+    /// The ratio of latencies below which far too many requests wait.
     private static let far = 0.65
     private static let pause = Duration.seconds(5)
 
@@ -90,7 +91,7 @@ struct LatencyProbe {
     private var isProbing = false
     private var base: Double?
     private var probesFrom: MonotonicInstant?
-    // Requests sent before this time do not count, because they were sent under another limit.
+    // Requests from before this time do not count, because they were sent under another limit.
     private var since: MonotonicInstant?
     private var count = 0
     private var sum = 0.0
@@ -117,10 +118,10 @@ struct LatencyProbe {
         return isProbing ? max(whole / 2, bounds.lowerBound) : whole
     }
 
-    /// Lowers the limit because of a sign of overload other than latency.
+    /// Lowers the limit after a sign of overload other than latency.
     mutating func lower(by factor: Double) { whole *= factor }
 
-    // Returns whether the limit fell so far that the base must be measured again.
+    // Returns true if the limit fell so far that the probe must measure the base again.
     private mutating func step(_ ratio: Double) -> Bool {
         let ratio = min(ratio, 1)
         let factor = Self.gain * ratio

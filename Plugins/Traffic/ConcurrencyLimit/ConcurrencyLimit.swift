@@ -3,32 +3,33 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Limits how many calls run at once, in total and for each origin.
+/// Limits the number of calls that run at once, in total and for each origin.
 ///
-/// A call runs until the body of its response has ended or was dropped. So a response whose body is
-/// not read holds its permit. A call beyond the limits waits in a queue until its deadline. If the
+/// A call runs until the response body has ended or was dropped. A response with an unread body
+/// therefore holds a permit. A call beyond the limits waits in a queue until its deadline. If the
 /// queue is full, the last call of the lowest class fails at once as
 /// ``/TurnpikeCore/ClientError/Code/overloaded``. With a `queue` of 0, each call beyond the limits
-/// fails. A call that is cancelled, or whose deadline passes, leaves the queue. A call without a
-/// deadline may wait without end.
+/// fails. A call leaves the queue if it is cancelled or if its deadline passes. A call without a
+/// deadline may wait forever.
 ///
-/// In the queue, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``). Calls of
-/// one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). Every
-/// call starts at some time: if other calls went before the oldest call, this call gets one of 20
-/// turns. A call that waits for a busy origin does not delay calls to other origins.
+/// In the queue, calls of higher classes start first (``TurnpikeCore/Call/criticality(_:)``). Calls
+/// of one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). If
+/// later calls start before the oldest call, the oldest call gets one of 20 turns. Every call
+/// therefore starts at some time. A call that waits for a busy origin does not delay calls to other
+/// origins.
 ///
-/// An outer log gate gets a line when calls begin to wait, not a line for each call. In ten
+/// An outer log gate writes a line when calls begin to wait, not a line for each call. In ten
 /// seconds, the log gets at most one such line for each origin, and one for the total.
 ///
 /// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
-/// the permit during a back-off. Outside a retry, it limits calls. If one gate is in several
-/// stacks, these stacks share its permits. The gate keeps the state of 1024 origins. A further
+/// the permit during a back-off. Outside a retry, the limit counts calls. If one gate is in several
+/// stacks, these stacks share the permits. The gate keeps the state of 1024 origins. A further
 /// origin replaces the least recently used origin without a running call.
 ///
 /// An inner gate may send a request through the same client, for example to refresh a token. This
-/// request needs its own permit while its call holds a permit. If such calls hold all permits, they
-/// wait for one another until a deadline, or the time limit of the refresh, ends the wait. To avoid
-/// this, place the limit inside such a gate, or let the gate use another client.
+/// request needs a second permit while the original call holds a permit. If such calls hold all
+/// permits, they wait for one another until a deadline or the time limit of the refresh. To avoid
+/// the wait, place the limit inside such a gate, or use another client in the gate.
 ///
 /// A task that reads a streamed body and calls the same origin for each element has the same
 /// problem. If such bodies hold all permits, the calls wait until a deadline ends them. Without a
@@ -42,9 +43,9 @@ public struct ConcurrencyLimit: Interceptor {
     /// - Parameters:
     ///   - total: The maximum number of running calls to all origins together.
     ///   - perOrigin: The maximum number of running calls to one origin.
-    ///   - queue: How many calls to all origins together may wait.
+    ///   - queue: The maximum number of waiting calls to all origins together.
     ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
-    ///   - meter: Gets the number of running calls (`turnpike.concurrency_limit.in_flight`),
+    ///   - meter: Receives the number of running calls (`turnpike.concurrency_limit.in_flight`),
     ///     waiting calls (`….waiting`) and refused calls (`….refusals`), and adaptive limits
     ///     (`….limit`).
     public init(
@@ -55,16 +56,15 @@ public struct ConcurrencyLimit: Interceptor {
             total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
     }
 
-    /// Returns the limit with turns for waiting calls: the keys, such as names of tenants, take
-    /// turns.
+    /// Returns a limit in which waiting calls of different keys, such as tenants, take turns.
     ///
     /// ```swift
     /// ConcurrencyLimit().takingTurns { $0.headers["X-Tenant"] }
     /// ```
     ///
-    /// In each round, one call of each key starts, among the calls of one class (``Criticality``)
-    /// that wait for an origin. If the queue is full, the call with the last turn is refused. So if
-    /// one tenant has many calls, a single call of another tenant is not delayed.
+    /// In each round, one call of each key starts, among the waiting calls of one class
+    /// (``Criticality``) to an origin. If the queue is full, the call with the last turn is
+    /// refused. Many calls of one tenant do not delay a single call of another tenant.
     /// - Parameter key: The key of a request. Calls without a key (nil) take turns together.
     /// - Returns: The new limit, which shares its permits with this limit.
     public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
@@ -75,8 +75,7 @@ public struct ConcurrencyLimit: Interceptor {
 
     /// Adopts the limits and the meter of another gate.
     ///
-    /// Running calls keep their permits. A client that replaces its stack thus still counts its
-    /// running calls.
+    /// Running calls keep their permits. A client may therefore replace its stack.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
     /// Flushes the meter.
@@ -88,7 +87,7 @@ public struct ConcurrencyLimit: Interceptor {
 
     func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
-    /// States the limits, and how long a request may wait for a permit.
+    /// Reports the limits, and the longest wait of a request for a permit.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = permits.currentRules
         var facts = GateFacts(
@@ -112,10 +111,10 @@ public struct ConcurrencyLimit: Interceptor {
         return facts
     }
 
-    /// The taken permits, and the number of waiting calls.
+    /// The number of taken permits and of waiting calls.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] { permits.liveFigures }
 
-    /// Waits for a permit and holds it until the body ends.
+    /// Waits for a permit, and holds the permit until the response body ends.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -167,7 +166,7 @@ public struct ConcurrencyLimit: Interceptor {
 extension ConcurrencyLimit: PromptlyCancellable {}
 
 extension Gate where Self == ConcurrencyLimit {
-    /// Limits how many calls run at once; see
+    /// Limits the number of calls that run at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
@@ -178,7 +177,7 @@ extension Gate where Self == ConcurrencyLimit {
     }
 }
 
-/// One permit, which is returned exactly once.
+// One permit. The object returns the permit exactly once.
 final class Permit: Sendable {
     private let permits: Permits
     private let origin: Origin

@@ -11,14 +11,14 @@ final class Permits: Sendable {
         let queue: Int
         let adaptive: AdaptiveLimit?
 
-        // Practically no limit. The arithmetic of limits represents this number exactly.
+        // A limit that is never reached. A `Double` represents this number exactly.
         private static let most = 1 << 40
 
         init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
             self.total = min(max(total, 1), Self.most)
             self.perOrigin = min(max(perOrigin, 1), Self.most)
             self.queue = max(queue, 0)
-            // Values that were set later get the same bounds as in the initialiser.
+            // The initialiser applies its bounds to values that were set later.
             self.adaptive = adaptive.map {
                 var rule = AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
@@ -40,16 +40,16 @@ final class Permits: Sendable {
     private struct State {
         var rules: Rules
         var shares = BoundedMap<Origin, OriginShare>()
-        // The next waiting call of each origin that has a free permit.
+        // The next waiting call of each origin with a free permit.
         var ready = WaitingLine()
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
-        // The time of the last log line about calls that wait because of the total.
+        // The time of the last log line about calls that wait because of the total limit.
         var toldAt: MonotonicInstant?
 
-        // Must be called after each change by which a call to the origin may start: another call is
-        // next, or a permit is free.
+        // Records the next call of an origin. The caller calls this method after each change of the
+        // next call or of the free permits.
         mutating func noteNext(of origin: Origin) {
             if waiting == 0, ready.isEmpty { return }
             let change = shares.updateIfPresent(origin) { share in
@@ -62,7 +62,7 @@ final class Permits: Sendable {
             if let new, let waiter = new.waiter { ready.append(waiter, rank: new.rank) }
         }
 
-        /// Takes a waiting call out of its line; nil if the call was not in line.
+        /// Removes a waiting call from its line, or returns nil if the call is not in line.
         mutating func remove(_ rank: WaitingLine.Rank, of origin: Origin) -> Waiter? {
             let waiter = shares.updateIfPresent(origin) { $0.line.remove(rank) } ?? nil
             if waiter != nil { waiting -= 1 }
@@ -70,9 +70,9 @@ final class Permits: Sendable {
             return waiter
         }
 
-        /// Adds a call to the line of an origin; nil if the call is refused.
+        /// Adds a call to the line of an origin, or returns nil if the call is refused.
         ///
-        /// If the lines are full, `outranked` is the waiter that is refused instead.
+        /// If the lines are full, `outranked` is the waiter that is refused instead of the call.
         mutating func append(
             _ origin: Origin, _ precedence: Precedence, at now: MonotonicInstant
         ) -> (waiter: Waiter, outranked: Waiter?)? {
@@ -118,7 +118,7 @@ final class Permits: Sendable {
             "Calls that a concurrency limit refused, because its line was full.",
     ]
 
-    // If outcomes do not change the limits, calls do not take the lock for them.
+    // If outcomes do not change the limits, a call records its outcome without the lock.
     private let isAdaptive: Atomic<Bool>
     private let measures: Atomic<Bool>
 
@@ -140,8 +140,8 @@ final class Permits: Sendable {
 
     /// Adopts the rules and the meter of another instance.
     ///
-    /// Running calls keep their permits. If the limit is now lower, no call gets a permit until
-    /// enough permits have been returned.
+    /// Running calls keep their permits. After a reduction of the limit, no call gets a permit
+    /// until enough permits are returned.
     func update(to other: Permits) {
         update(other.currentRules)
         figures.move(to: other.figures.meter)
@@ -161,9 +161,9 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// The shortest time between two reports that calls wait for the same reason.
+    /// The shortest time between two reports of waiting calls for the same reason.
     ///
-    /// Near the limit, calls begin and end to wait many times a second.
+    /// Near the limit, waits may begin and end many times a second.
     static let newsInterval = Duration.seconds(10)
 
     var heldCount: Int { state.withLock { $0.held } }
@@ -179,9 +179,9 @@ final class Permits: Sendable {
 
     // MARK: Taking
 
-    /// Takes a permit, or returns the waiter of a call that has a place in line.
+    /// Takes a permit, or adds the call to the line and returns its waiter.
     ///
-    /// Throws `overloaded` if the call gets neither.
+    /// If the line is full, throws `overloaded`.
     func take(
         _ origin: Origin, _ precedence: Precedence = Precedence(), timeSource: any TimeSource
     ) throws -> Waiter? {
@@ -195,7 +195,7 @@ final class Permits: Sendable {
                 origin, orMake: OriginShare(limit: rules.first),
                 evicting: { origin, _ in evicted.append(origin) },
                 { share in
-                    // Every call that could start has started, so the others wait for this origin
+                    // All calls that can start have started. The other calls wait for this origin
                     // or for the total.
                     guard hasRoom, share.hasRoom, share.line.isEmpty else { return false }
                     share.held += 1
@@ -216,7 +216,7 @@ final class Permits: Sendable {
         return waiter
     }
 
-    /// Removes a waiter from its line; returns whether the waiter was still in line.
+    /// Removes a waiter from its line, and returns whether the waiter was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { $0.remove(waiter.rank, of: origin) != nil }
     }
@@ -225,8 +225,8 @@ final class Permits: Sendable {
 
     /// Returns a permit.
     ///
-    /// The permit goes to the call of the highest class that can start. Within a class, the call
-    /// that has waited longest goes first; see ``WaitingLine`` for aging.
+    /// The call of the highest class that can start gets the permit. Within a class, the oldest
+    /// call starts first. ``WaitingLine`` describes the aging.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -257,7 +257,7 @@ final class Permits: Sendable {
 
     // MARK: Adapting
 
-    /// Whether the limits depend on when requests were sent.
+    /// Whether the limits depend on the latency of requests.
     var followsLatency: Bool { measures.load(ordering: .relaxed) }
 
     func observe(
@@ -269,7 +269,7 @@ final class Permits: Sendable {
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
-            // A reload may have replaced the rules in the meantime.
+            // A reload may have replaced the rules since the request was sent.
             let rules = state.rules
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
@@ -277,7 +277,8 @@ final class Permits: Sendable {
                     // An unused limit does not show whether the server is overloaded.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
-                        // A reload may turn the rule on while the request is running.
+                        // If a reload turns the rule on during the request, the send time is
+                        // unknown.
                         guard let sentAt else { return }
                         var probe = share.probe ?? LatencyProbe(limit: share.limit)
                         share.limit = probe.record(
@@ -345,7 +346,7 @@ final class Permits: Sendable {
     }
 }
 
-/// The share of one origin: its limit, the permits it holds, and its waiting calls.
+/// The state of one origin, with the limit, the taken permits and the waiting calls.
 struct OriginShare: LineEntry {
     var limit: Double
     var held = 0
@@ -358,13 +359,13 @@ struct OriginShare: LineEntry {
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }
 
-    /// The place of the next waiting call among all origins, as ``Permits`` last recorded it.
+    /// The last value of ``next`` that ``Permits`` has recorded.
     var noted: WaitingLine.Place?
 
-    /// The place of the next waiting call among all origins, if a permit is free.
+    /// The place of the origin's next call among all origins, or nil without a free permit.
     ///
-    /// Rounds count only within one line. An overdue call delays its whole line, so this line has
-    /// the place of the highest class.
+    /// Rounds are comparable only within one line. A line with an overdue call gets the place of
+    /// the highest class, because the overdue call delays its whole line.
     var next: WaitingLine.Place? {
         guard hasRoom, let first = line.first else { return nil }
         return WaitingLine.Place(

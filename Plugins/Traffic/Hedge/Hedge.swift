@@ -4,21 +4,20 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Sends a request a second time if the response is late, and returns the first good response.
+/// Sends a request again if the response is late, and returns the first good response.
 ///
-/// The gate sends a request twice only if its method is safe (RFC 9110 §9.2.1), its content is
-/// empty or in memory, and its call is not streaming. A response with 408, 429 or 5xx, or an error,
-/// waits while other attempts run. The gate returns it only if no attempt gets a good response. A
-/// hedge is not a retry: if all attempts fail before the delay, no further attempt is sent.
+/// The gate sends a request twice only if the method is safe (RFC 9110 §9.2.1), the content is
+/// empty or in memory, and the call is not streaming. An error or a response with 408, 429 or 5xx
+/// is returned only if no other attempt gets a good response. If all attempts fail before the
+/// delay, the gate sends no further attempt, because a hedge is not a retry.
 ///
 /// When an attempt gets a good response, the gate cancels the other attempts and drops their
-/// responses. Each hedge is a separate attempt, and takes a retry from the budget before it is
-/// sent. If the budget is used up, no hedge is sent. A call has at most 12 sends with its retries.
+/// responses. Each hedge is a separate attempt, and takes a retry from the budget before the send.
+/// If the budget is empty, no hedge is sent. A call has at most 12 sends, including retries.
 ///
 /// Place this gate inside a retry gate, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
 /// ``CircuitBreaker``, which then see each attempt. An inner ``/TurnpikeMiddleware/Retry`` may
-/// return a response only after its content is complete. The gate would then treat each such
-/// response as late.
+/// return a response only after the content is complete. Such a response is always late.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -29,8 +28,8 @@ public struct Hedge: Interceptor {
     /// - Parameters:
     ///   - delay: The wait before the first hedge, and before each further hedge.
     ///   - attempts: The maximum number of attempts for one request, including the first.
-    ///   - budget: The share of all calls that may be sent again; nil for no limit. Pass the budget
-    ///     of the ``/TurnpikeMiddleware/Retry``, so that both gates share one budget.
+    ///   - budget: The share of all calls that may be sent again, or nil for no limit. Pass the
+    ///     budget of the ``/TurnpikeMiddleware/Retry`` to share one budget.
     ///   - latencies: The measurements for a percentile. Gates with the same object share these
     ///     measurements.
     public init(
@@ -43,7 +42,7 @@ public struct Hedge: Interceptor {
         self.latencies = latencies
     }
 
-    /// Creates a gate that sends hedges after a fixed time; see
+    /// Creates a gate that sends hedges after a fixed delay; see
     /// ``init(after:attempts:budget:latencies:)``.
     public init(
         after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
@@ -80,7 +79,7 @@ public struct Hedge: Interceptor {
         return response
     }
 
-    /// States the number of hedges, and the delay before each hedge.
+    /// Reports the number of hedges, and the delay before each hedge.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })
@@ -98,7 +97,7 @@ public struct Hedge: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Returns why a request must not be sent twice, or nil if it may.
+    // Returns the reason why a request must not be sent twice, or nil.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if request.options.isStreaming { return "the call streams" }
@@ -124,8 +123,8 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    // If a hedge wins, the first attempt is recorded with its time until then. Without this record,
-    // the delay would become shorter and shorter.
+    // If a hedge wins, the first attempt is recorded with the time until the decision. Without this
+    // record, the delay would become shorter and shorter.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now
@@ -138,7 +137,7 @@ public struct Hedge: Interceptor {
 }
 
 extension Gate where Self == Hedge {
-    /// Sends a request a second time if the response is late; see
+    /// Sends a request again if the response is late; see
     /// ``Hedge/init(after:attempts:budget:latencies:)``.
     public static func hedge(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
@@ -147,7 +146,7 @@ extension Gate where Self == Hedge {
         Hedge(after: delay, attempts: attempts, budget: budget)
     }
 
-    /// Sends a request a second time if the response takes longer than a fixed time; see
+    /// Sends a request again if the response takes longer than a fixed time; see
     /// ``Hedge/init(after:attempts:budget:latencies:)``.
     public static func hedge(
         after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
@@ -168,12 +167,12 @@ public struct HedgeDelay: Sendable, Hashable {
     /// Returns a fixed delay.
     public static func fixed(_ delay: Duration) -> HedgeDelay { HedgeDelay(kind: .fixed(delay)) }
 
-    /// Returns a delay that a given share of the recent attempts to the same origin did not exceed.
+    /// Returns a delay that a share of the recent attempts to the same origin did not exceed.
     /// - Parameters:
-    ///   - part: The share. With 0.95, about one call in twenty has a hedge.
+    ///   - part: The share. With 0.95, the gate sends a hedge for about one call in twenty.
     ///   - atLeast: The shortest delay.
-    ///   - initially: The delay for the first 20 measured attempts. With nil, these attempts have
-    ///     no hedges.
+    ///   - initially: The delay for the first 20 measured attempts, or nil for no hedges of these
+    ///     attempts.
     /// - Returns: The delay.
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil

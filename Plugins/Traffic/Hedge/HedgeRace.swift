@@ -4,11 +4,10 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// One request with its hedges: the running attempts, the result, and the attempts to stop.
+/// One request with hedges, which tracks the running attempts and the result.
 ///
-/// Each attempt has its own task. The caller's task starts the attempts, so they inherit the
-/// task-local values of the caller. The caller waits only for the next event: the decision, or the
-/// time for the next attempt.
+/// Each attempt has its own task. The caller's task starts the attempts, which inherit the
+/// task-local values of the caller. The caller waits for the decision or the next attempt.
 final class HedgeRace: Sendable {
     private typealias Answer = Result<Response, any Error>
 
@@ -26,11 +25,11 @@ final class HedgeRace: Sendable {
         var legs: [Int: Leg] = [:]
         var launched = 0
         var isDecided = false
-        // The decision about the race, until the caller takes the decision.
+        // The result of the race, until the caller takes the result.
         var decision: Answer?
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?
-        // A bad response, which is returned if no better response comes.
+        // A bad response, which is returned if no better response arrives.
         var held: Response?
     }
 
@@ -51,13 +50,13 @@ final class HedgeRace: Sendable {
 
     /// Runs the attempts until there is a decision.
     ///
-    /// `giveBack` is called if a hedge was allowed but is not sent, because of the decision or a
-    /// cancellation. Without a good response, a bad response is returned, or else the last error is
-    /// thrown.
+    /// `giveBack` is called if an allowed hedge is not sent because of the decision or a
+    /// cancellation. Without a good response, the result is a bad response. If all attempts fail,
+    /// the last error is thrown.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
-        // The attempts run in separate tasks, which would notice the cancellation later.
+        // This check is needed, because the tasks of attempts would notice the cancellation later.
         try context.checkCancellation()
         launch()
         while true {
@@ -75,8 +74,8 @@ final class HedgeRace: Sendable {
         }
     }
 
-    // Sets `wake` for the next event, and starts a timer for the next attempt. If there is a
-    // decision already, returns the decision.
+    // Sets `wake` for the next event, and starts a timer for the next attempt. After a decision,
+    // returns the decision instead.
     private func wait(with wake: OneShot<Event>) -> Answer? {
         let (decision, mayLaunch) = state.withLock { state -> (Answer?, Bool) in
             defer { state.decision = nil }
@@ -104,8 +103,8 @@ final class HedgeRace: Sendable {
             return state.launched
         }
         guard let number else { return false }
-        // The task ends when its attempt ends. After the decision, the attempt's context is
-        // cancelled, which also ends the task.
+        // The task ends when its attempt ends. The decision cancels the context of the attempt, and
+        // thereby ends the task.
         let task = Task.inheriting { [self] in
             do {
                 let response =
@@ -127,12 +126,12 @@ final class HedgeRace: Sendable {
 
     // MARK: Deciding
 
-    // Records the outcome of an attempt. A good outcome decides the race; a bad outcome decides it
-    // only if no attempt is left.
+    // Records the outcome of an attempt. A good outcome decides the race. A bad outcome decides the
+    // race only if no attempt is left.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
-        // An inner retry gate has ended the call, so no other attempt may replace its outcome.
+        // An inner retry gate has ended the call, and no other attempt may replace this outcome.
         let isFinal = response == nil && context.retriesForbidden
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
@@ -150,7 +149,7 @@ final class HedgeRace: Sendable {
         let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
             if state.isDecided { return (nil, answer, try? answer.get()) }
             let before = state
-            // If the last attempt fails, a bad response is better than an error.
+            // If the last attempt fails, a bad response is returned instead of the error.
             let stands =
                 before.legs.isEmpty && (try? answer.get()) == nil && !context.retriesForbidden
             let decision = stands ? before.held.map { .success($0) } ?? answer : answer

@@ -21,8 +21,7 @@ extension Hedge.Latencies {
         }
     }
 
-    /// The time that a given share of the attempts did not exceed; nil if there are too few
-    /// measurements.
+    /// The time that a share of the attempts did not exceed, or nil with too few measurements.
     func percentile(_ part: Double, _ origin: Origin, at now: MonotonicInstant) -> Duration? {
         let value = histograms.withLock { histograms in
             histograms.updateIfPresent(origin) { $0.percentile(part, at: now) }
@@ -33,8 +32,8 @@ extension Hedge.Latencies {
 
 /// Counts of durations.
 ///
-/// The width of each bucket is about a fifth of its duration. When a new half minute begins, the
-/// older of two counts is dropped.
+/// The width of each bucket is about a fifth of the bucket's duration. At the begin of each half
+/// minute, the older of two counts is dropped.
 struct LatencyHistogram: BoundedMapEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)

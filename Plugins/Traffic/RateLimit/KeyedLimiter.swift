@@ -7,17 +7,17 @@ import TurnpikeSupport
 
 /// The permits of each key of a limit, and the calls that wait for permits.
 ///
-/// Calls of higher classes start first (``Criticality``). The limiter keeps 1024 keys, and more
-/// only if calls depend on them.
+/// Calls of higher classes start first (``Criticality``). The limiter keeps 1024 keys, or more if
+/// running or waiting calls need more keys.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
-    /// Does the work that a source of permits asks for; called outside of the lock.
+    /// Does the work that a source of permits requests, outside of the lock.
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
     struct Line: LineEntry {
         var source: Source
         var line = WaitingLine()
-        // Starts the next call when its turn comes.
+        // The timer that starts the next call.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
         var toldAt: MonotonicInstant?
@@ -39,9 +39,9 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// The rules, without repetitions.
     public let rules: [QuotaRule]
-    /// The cool-downs for which the limit waits; nil if it ignores cool-downs.
+    /// The cool-downs for which the limit waits, or nil if the limit ignores cool-downs.
     public let cooldowns: Cooldowns?
-    /// The figures of the limit for a meter.
+    /// The metrics of the limit.
     public let figures: GateFigures
     let rates: PermitRates
     private let make: @Sendable () -> Source
@@ -51,16 +51,16 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     /// Creates a limiter.
     /// - Parameters:
     ///   - rules: The rules, for the gate's facts and for fields of responses.
-    ///   - queue: How many calls of all keys together may wait.
-    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
-    ///   - figures: Gets the number of waiting calls and of refused calls.
-    ///   - attendant: Does the work that the source of permits asks for.
-    ///   - make: Makes the permits of a new key.
+    ///   - queue: The maximum number of waiting calls of all keys together.
+    ///   - cooldowns: Delays calls to an origin with a running cool-down.
+    ///   - figures: Receives the number of waiting calls and of refused calls.
+    ///   - attendant: Does the work that the source of permits requests.
+    ///   - make: Creates the permits of a new key.
     public init(
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
         attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
     ) {
-        // A rule that occurs twice would be charged twice.
+        // A repeated rule would be charged twice.
         var known: Set<QuotaRule> = []
         self.rules = rules.filter { known.insert($0).inserted }
         self.cooldowns = cooldowns
@@ -75,7 +75,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// Adopts the queue and the meter of another limiter; waiting calls stay in line.
+    /// Adopts the queue length and the meter of another limiter, and keeps waiting calls in line.
     func update(to other: KeyedLimiter) {
         let queue = other.queue
         state.withLock { $0.queue = queue }
@@ -86,10 +86,10 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     // MARK: Calls
 
-    /// Takes permits, or returns the waiter of a call that has a place in line.
+    /// Takes permits, or adds the call to the line and returns its waiter.
     ///
-    /// Throws `rateLimited` if the line is full, and `deadlineExceeded` if the permits would come
-    /// too late.
+    /// Throws `rateLimited` if the line is full, and `deadlineExceeded` if the permits would be
+    /// available too late.
     func take(
         _ key: QuotaKey, _ precedence: Precedence = Precedence(), cost: Int = 1,
         deadline: MonotonicInstant? = nil, timeSource: any TimeSource
@@ -138,7 +138,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return waiter
     }
 
-    /// Takes permits, and returns true, if they are available at once.
+    /// Takes permits only if all of them are available at once, and returns whether they were.
     func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
         if cost <= 0 { return true }
         var actions = DeferredActions()
@@ -163,15 +163,14 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return true
     }
 
-    /// Removes a call from its line, and returns whether it was in line; the calls behind it move
-    /// up.
+    /// Removes a call from its line, and returns whether the call was in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()
         let hasLeft = state.withLock { state in
             let hasLeft =
                 state.lines.updateIfPresent(key) { line in
                     guard line.line.remove(waiter.rank) != nil else { return false }
-                    // The next call may cost less, so its permits may be available already.
+                    // If the next call needs fewer permits, they may already be available.
                     serve(key, &line, timeSource, &actions)
                     return true
                 } ?? false
@@ -182,7 +181,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return hasLeft
     }
 
-    /// Adds permits to a quota; a negative number charges permits.
+    /// Adds permits to a quota, or charges permits if the number is negative.
     func correct(_ permits: Int, of key: QuotaKey, _ timeSource: any TimeSource) {
         if permits == 0 { return }
         var actions = DeferredActions()
@@ -197,7 +196,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     }
 
     /// Lowers the remaining permits of one rule.
-    /// - Returns: Whether other users of the same quota must be notified.
+    /// - Returns: Whether the caller must notify other users of the same quota.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) -> Bool {
@@ -249,7 +248,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // The earliest start of the next call; nil if this is not known.
+    // Returns the earliest start of the next call, or nil if the start is not known.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)
@@ -261,7 +260,7 @@ extension KeyedLimiter {
     ) {
         let turn = Self.turn(line, coolingUntil)
         if let timer = line.timer {
-            // A timer that fires too early starts the next timer.
+            // If the running timer fires earlier, it starts the next timer.
             if let turn, line.timerDue <= turn { return }
             actions.timers.append(timer)
             line.timer = nil
@@ -305,13 +304,13 @@ extension KeyedLimiter {
         state.waiting -= actions.settledCount - settled
     }
 
-    /// The time until a moment, which may have passed.
+    /// The time until a moment, or zero if the moment has passed.
     static func wait(from now: MonotonicInstant, until moment: Int64) -> Duration {
         max(now.duration(to: MonotonicInstant(nanoseconds: moment)), .zero)
     }
 }
 
-// For permits that another source grants, such as a store.
+// Methods for permits that another source grants, such as a store.
 extension KeyedLimiter {
     /// The keys whose permits fulfil a condition.
     public func keys(where condition: @Sendable (Source) -> Bool) -> [QuotaKey] {
@@ -319,7 +318,7 @@ extension KeyedLimiter {
     }
 
     /// Reads or changes the permits of a key, without starting calls.
-    /// - Returns: The result of the closure; nil if the key is unknown.
+    /// - Returns: The result of the closure, or nil if the key is unknown.
     public func change<Value: Sendable>(
         _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
     ) -> Value? {
@@ -332,7 +331,7 @@ extension KeyedLimiter {
     /// - Parameters:
     ///   - key: The key.
     ///   - timeSource: The clock.
-    ///   - body: Changes the permits, and returns which calls must be refused after this change.
+    ///   - body: Changes the permits, and returns the kind of calls to refuse, or nil.
     public func refill(
         _ key: QuotaKey, by timeSource: any TimeSource,
         _ body: @Sendable (inout Source) -> LineRefusal?

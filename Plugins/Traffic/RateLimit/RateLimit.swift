@@ -4,55 +4,56 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Limits the number of requests per second, or by several rules at once.
+/// Limits the number of requests per second, or applies several rules at once.
 ///
-/// Each origin has a token bucket. Up to `burst` calls pass at once. The other calls wait in a
+/// Each origin has a token bucket. Up to `burst` calls start at once. The other calls wait in a
 /// queue. Calls of higher classes start first (``TurnpikeCore/Call/criticality(_:)``). Calls of one
 /// class start in the order of arrival, or callers take turns (``RateLimiting/takingTurns(by:)``).
-/// Every call starts at some time: the oldest call gets one permit in 20, if others went before it.
+/// If later calls start before the oldest call, the oldest call gets one permit in 20. Every call
+/// therefore starts at some time.
 ///
 /// If the queue is full, the last call of the lowest class fails at once as
-/// ``/TurnpikeCore/ClientError/Code/rateLimited``. If a call's turn would come after its deadline,
-/// the call fails at once as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. Both errors have
-/// ``/TurnpikeCore/ClientError/retryAfter``. A waiting call that is cancelled leaves the queue, and
-/// the calls behind it move up.
+/// ``/TurnpikeCore/ClientError/Code/rateLimited``. If a call cannot start before its deadline, the
+/// call fails at once as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. Both errors contain
+/// ``/TurnpikeCore/ClientError/retryAfter``. If a waiting call is cancelled, the call leaves the
+/// queue, and later calls move up.
 ///
-/// An outer log gate gets a line when calls begin to wait, at most one for each bucket in ten
-/// seconds.
+/// An outer log gate writes a line when calls begin to wait, at most one line for each bucket in
+/// ten seconds.
 ///
 /// Inside a retry and a redirect, the gate limits the requests that a server gets. Outside a retry,
-/// it limits calls, and does not count their retries. If one gate is in several stacks, these
-/// stacks share its buckets. The gate keeps the buckets of 1024 origins. A further origin
-/// replaces the least recently used origin.
+/// the gate limits calls without their retries. If one gate is in several stacks, these stacks
+/// share the buckets. The gate keeps the buckets of 1024 origins. A further origin replaces the
+/// least recently used origin.
 ///
-/// If a call is cancelled before its request is sent, its permits are returned. Without a retry,
-/// the gate sends a request once more if its reused connection ended before a response and its
-/// permits are available at once.
+/// If a call is cancelled before the send, the permits are returned. A reused connection may end
+/// before a response. Without a retry, the gate then sends the request once more if new permits are
+/// available at once.
 ///
-/// `SharedRateLimit` of `TurnpikeSharedState` is one quota for all replicas of a service.
+/// `SharedRateLimit` of `TurnpikeSharedState` limits all replicas of a service together.
 public struct RateLimit: RateLimiting {
-    /// Which calls share one bucket.
+    /// The group of calls that share one bucket.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
         /// The calls to one origin.
         case origin
-        /// All calls that pass the gate.
+        /// All calls through the gate.
         case all
     }
 
     /// The buckets and the waiting calls.
     public let limiter: KeyedLimiter<TokenBuckets>
-    /// How requests and responses change keys and costs.
+    /// The rules for the keys and costs of requests.
     public var options: RateLimitOptions
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - perSecond: The average number of requests per second; fractions are allowed.
-    ///   - burst: How many requests may be sent at once after a pause.
-    ///   - queue: How many calls to all origins together may wait.
+    ///   - perSecond: The average number of requests per second, which may have a fraction.
+    ///   - burst: The maximum number of requests that are sent at once after a pause.
+    ///   - queue: The maximum number of waiting calls to all origins together.
     ///   - scope: The group of calls that share one bucket.
-    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
-    ///   - meter: Gets the number of waiting calls (`turnpike.rate_limit.waiting`) and of refused
-    ///     calls (`turnpike.rate_limit.refusals`).
+    ///   - cooldowns: Delays calls to an origin with a running cool-down.
+    ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and of
+    ///     refused calls (`turnpike.rate_limit.refusals`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
         cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
@@ -62,17 +63,17 @@ public struct RateLimit: RateLimiting {
             scope: scope, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Creates a limit with several rules; a call needs permits of every rule.
+    /// Creates a limit in which a call needs permits of every rule.
     ///
     /// ```swift
     /// RateLimit([QuotaRule(10, per: .seconds(1), burst: 10), QuotaRule(5000, per: .seconds(86_400), burst: 5000)])
     /// ```
     /// - Parameters:
-    ///   - rules: The rules. Without rules, every call passes.
-    ///   - queue: How many calls to all origins together may wait.
+    ///   - rules: The rules. Without rules, every call starts at once.
+    ///   - queue: The maximum number of waiting calls to all origins together.
     ///   - scope: The group of calls that share the buckets.
-    ///   - cooldowns: Delays calls to an origin that has asked clients to wait.
-    ///   - meter: Gets the same figures as with one rule
+    ///   - cooldowns: Delays calls to an origin with a running cool-down.
+    ///   - meter: Receives the same metrics as with one rule
     ///     (``init(perSecond:burst:queue:scope:cooldowns:meter:)``).
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: Scope = .origin,
@@ -86,7 +87,7 @@ public struct RateLimit: RateLimiting {
         options = RateLimitOptions(scope: scope)
     }
 
-    /// The help texts of each limit's figures.
+    /// The help texts of each limit's metrics.
     public static let help = [
         "turnpike.rate_limit.waiting": "Calls that wait in line for their turn under a rate limit.",
         "turnpike.rate_limit.refusals":
@@ -129,37 +130,36 @@ extension Gate where Self == RateLimit {
     }
 }
 
-/// A gate that limits the rate of requests, such as ``RateLimit`` or a limit with permits from a
-/// store.
+/// A gate that limits the rate of requests, such as ``RateLimit``.
 ///
-/// A conforming gate names its ``PermitSource``, and calls ``pass(_:context:next:)``.
+/// A conforming gate has a ``PermitSource``, and calls ``pass(_:context:next:)``.
 public protocol RateLimiting: Interceptor, PromptlyCancellable {
-    /// The permits of a key.
+    /// The type of the permits of a key.
     associatedtype Source: PermitSource
 
-    /// The permits, and the calls that wait for them.
+    /// The permits and the waiting calls.
     var limiter: KeyedLimiter<Source> { get }
 
-    /// How requests and responses change keys and costs.
+    /// The rules for the keys and costs of requests.
     var options: RateLimitOptions { get set }
 
-    /// Lowers the remaining permits of one rule, after a server has stated them.
+    /// Lowers the remaining permits of one rule to a number from a server.
     func lower(to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource)
 }
 
 extension RateLimiting {
     /// Adopts the queue length and the meter of another limit of the same kind.
     ///
-    /// Permits that were taken stay taken. A client thus keeps to its rules when it replaces its
-    /// stack by a stack with the same rules.
+    /// Permits that were taken stay taken. The rules therefore remain effective when a client
+    /// replaces its stack by a stack with the same rules.
     public func update(to other: any RateLimiting) {
         if let other = other as? Self { limiter.update(to: other.limiter) }
     }
 
-    /// Charges permits beyond those that a request took, if the cost is known only after a stream.
+    /// Charges additional permits for a request whose cost is known only after a stream.
     /// - Parameters:
-    ///   - permits: The number of further permits; a negative number returns permits.
-    ///   - request: The request, whose origin and key decide which quota is charged.
+    ///   - permits: The number of additional permits. A negative number returns permits.
+    ///   - request: The request. Its origin and key identify the charged quota.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(
         _ permits: Int, for request: Request, by timeSource: any TimeSource = SystemTimeSource()
@@ -195,7 +195,7 @@ extension RateLimiting {
                 limiter.correct(cost, of: key, context.timeSource)
                 throw error
             }
-            // If an inner validator has refused a response, the error has the head of the response.
+            // If an inner validator has refused a response, the error contains the head.
             if let head = Outcome(request: request, result: .failure(error)).head {
                 look(at: head, key, cost, in: context)
             }
@@ -206,7 +206,7 @@ extension RateLimiting {
         return response
     }
 
-    /// The waiting calls, and the cool-downs.
+    /// The waiting calls and the cool-downs.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         let waiting = limiter.waitingCount
         return (limiter.cooldowns?.liveFigures(at: now) ?? []) + [
@@ -214,11 +214,12 @@ extension RateLimiting {
         ]
     }
 
-    /// Returns the facts that every limit states (``/TurnpikeCore/GateFacts``).
+    /// Returns the facts that are common to all limits (``/TurnpikeCore/GateFacts``).
     /// - Parameters:
-    ///   - request: The request that the facts are for; nil for any request.
-    ///   - reach: The words for a limit beyond this process: `, over all replicas`.
-    ///   - use: The state beyond this process; waits for it count as waits for a turn.
+    ///   - request: The request, or nil for facts about any request.
+    ///   - reach: The words for a limit beyond this process, such as `, over all replicas`.
+    ///   - use: The effect of state beyond this process. A wait for this state counts as a wait in
+    ///     line.
     /// - Returns: The facts.
     public func limitFacts(
         for request: Request?, reach: String = "", use: GateEffect? = nil
@@ -235,7 +236,7 @@ extension RateLimiting {
         facts.effects =
             rates.all.map { .limitsRate(1, per: .nanoseconds($0.interval)) } + [.answers(.refusal)]
         if queue > 0 {
-            // The last call in line also waits for its own permit.
+            // The last call in line waits for its own permit too.
             let turns = WaitingLine.mostTurns(of: request, queue: queue, takesTurns: takesTurns)
             let (longest, overflows) = rates.interval.multipliedReportingOverflow(by: turns)
             facts.effects.append(

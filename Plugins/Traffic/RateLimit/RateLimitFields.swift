@@ -3,8 +3,8 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// The remaining quota, as a server states it: an item of the field `RateLimit`
-/// (draft-ietf-httpapi-ratelimit-headers-11 §4).
+/// An item of the field `RateLimit` with a remaining quota (draft-ietf-httpapi-ratelimit-headers-11
+/// §4).
 ///
 /// ```swift
 /// // RateLimit: "minute";r=0;t=30
@@ -12,28 +12,28 @@ public import TurnpikeSupport
 /// let wait = used.compactMap(\.effectiveWindow).max()
 /// ```
 ///
-/// The statement is a hint: the server may refuse a request although quota is left. A `Retry-After`
-/// in the same response has priority (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
-/// response from a cache, the limit is as old as the response (§7.3).
+/// The field is a hint. The server may refuse a request although quota remains. A `Retry-After` in
+/// the same response has priority (draft §7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
+/// response from a cache, the quota is as old as the response (draft §7.3).
 public struct ServiceLimit: Sendable, Hashable {
-    /// The name of the quota policy that the limit belongs to.
+    /// The name of the quota policy of the limit.
     public let policy: String
-    /// How many units of the quota remain (`r`).
+    /// The number of remaining units of the quota (`r`).
     public let availableQuota: Int
     /// The time after the response in which only the available quota may be used (`t`); nil if the
     /// server does not state this time.
     public internal(set) var effectiveWindow: Duration?
-    /// The owner of the quota, if the server has a quota for each owner (`pk`).
+    /// The owner of the quota (`pk`), or nil.
     public internal(set) var partitionKey: Data?
 }
 
 extension HTTPHeaders {
-    /// The remaining quotas that the server states: the items of the field `RateLimit`
+    /// The items of the field `RateLimit` with remaining quotas
     /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
     ///
-    /// The list is empty if the field is missing, or if any part of it is malformed (§7). The
-    /// fields of older drafts and the `X-RateLimit-…` fields are not read, because they have no
-    /// common meaning: `Reset` is a date on one server, and a number of seconds on another.
+    /// The list is empty if the field is missing or any part of the field is malformed (draft §7).
+    /// The fields of older drafts and the `X-RateLimit-…` fields are not read, because they have no
+    /// common meaning. `Reset` is a date on one server and a number of seconds on another server.
     public var rateLimits: [ServiceLimit] {
         QuotaItem.all(in: values(of: .rateLimit)) { item throws(QuotaItem.Malformed) in
             ServiceLimit(
@@ -54,25 +54,24 @@ extension HTTPHeaders {
     }
 }
 
-/// A limit for the clients of a server: an item of the field `RateLimit-Policy`
-/// (draft-ietf-httpapi-ratelimit-headers-11 §3).
+/// An item of the field `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
 /// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.
 struct QuotaPolicy: Hashable {
     let name: String
-    /// How many units a client may use in a window (`q`).
+    /// The number of units that a client may use in a window (`q`).
     let quota: Int
     /// The counted unit (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
     var unit = "requests"
-    /// The window of the quota (`w`); nil if the server does not state it.
+    /// The window of the quota (`w`), or nil.
     var window: Duration?
-    /// The owner of the quota, if the server has several owners (`pk`).
+    /// The owner of the quota (`pk`), or nil.
     var partitionKey: Data?
 }
 
 /// An item of a list of strings with parameters (RFC 9651 §3.1).
 ///
-/// Values of types that the quota fields do not have are skipped, not checked.
+/// Values of types that the quota fields do not use are skipped without a check.
 private struct QuotaItem {
     enum Value {
         case integer(Int)
@@ -81,15 +80,14 @@ private struct QuotaItem {
         case other
     }
 
-    /// The item or its parameter does not have the type that the field needs, so the field counts
-    /// as missing.
+    // The error of an item or a parameter with a wrong type. The field then counts as missing.
     struct Malformed: Error {}
 
     var name: String
-    // If a parameter occurs twice, the last one counts (§4.2.3.2).
+    // If a parameter occurs twice, the last value is used (RFC 9651 §4.2.3.2).
     var parameters: [String: Value] = [:]
 
-    /// Reads the lines of a field; the result is empty if any part is malformed.
+    /// Reads the lines of a field, or returns an empty list if any part is malformed.
     static func all<Item>(
         in lines: [String], _ make: (QuotaItem) throws(Malformed) -> Item
     ) -> [Item] {
@@ -143,7 +141,7 @@ private struct QuotaFieldReader {
         return bytes[start..<position]
     }
 
-    // §4.2.1, with the spaces around the field (§4.2).
+    // Parses a list (RFC 9651 §4.2.1) with the spaces around the field (RFC 9651 §4.2).
     mutating func items() throws(QuotaItem.Malformed) -> [QuotaItem] {
         text { $0 == 0x20 }
         var items = [try item()]
@@ -157,7 +155,7 @@ private struct QuotaFieldReader {
         return items
     }
 
-    // §4.2.3
+    // Parses an item (RFC 9651 §4.2.3).
     private mutating func item() throws(QuotaItem.Malformed) -> QuotaItem {
         guard case .string(let name) = try value() else { throw QuotaItem.Malformed() }
         var item = QuotaItem(name: name)
@@ -169,7 +167,7 @@ private struct QuotaFieldReader {
         return item
     }
 
-    // §4.2.3.3
+    // Parses a key (RFC 9651 §4.2.3.3).
     private mutating func key() throws(QuotaItem.Malformed) -> String {
         let key = text {
             $0 &- UInt8(ascii: "a") < 26 || Grammar.isDigit($0) || "_-.*".utf8.contains($0)
@@ -180,7 +178,7 @@ private struct QuotaFieldReader {
         return String(decoding: key, as: UTF8.self)
     }
 
-    // §4.2.3.1
+    // Parses a bare item (RFC 9651 §4.2.3.1).
     private mutating func value() throws(QuotaItem.Malformed) -> QuotaItem.Value {
         if take(UInt8(ascii: "\"")) { return .string(try string()) }
         if take(UInt8(ascii: ":")) { return .bytes(try binary()) }
@@ -189,10 +187,10 @@ private struct QuotaFieldReader {
             _ = try string()
             return .other
         }
-        // A number, or a value of another type, which ends like a token (§4.2.6).
+        // The value is a number or has another type, which ends like a token (RFC 9651 §4.2.6).
         let text = self.text { Grammar.isTokenByte($0) || ":/?@".utf8.contains($0) }
         if text.isEmpty { throw QuotaItem.Malformed() }
-        // §4.2.4: at most 15 digits.
+        // A number has at most 15 digits (RFC 9651 §4.2.4).
         let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text
         guard (1...15).contains(digits.count), digits.allSatisfy(Grammar.isDigit) else {
             return .other
@@ -200,7 +198,7 @@ private struct QuotaFieldReader {
         return .integer(Int(String(decoding: text, as: UTF8.self)) ?? 0)
     }
 
-    // §4.2.5
+    // Parses a string (RFC 9651 §4.2.5).
     private mutating func string() throws(QuotaItem.Malformed) -> String {
         var text: [UInt8] = []
         while let byte = next {
@@ -220,7 +218,7 @@ private struct QuotaFieldReader {
         throw QuotaItem.Malformed()
     }
 
-    // §4.2.7. The padding may be missing.
+    // Parses a byte sequence (RFC 9651 §4.2.7). The padding may be missing.
     private mutating func binary() throws(QuotaItem.Malformed) -> Data {
         let digits = text {
             Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/")

@@ -5,7 +5,7 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSupport
 
-/// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
+/// The rules for the keys and costs of a limit's requests (``RateLimiting/key(_:)``).
 public struct RateLimitOptions: Sendable {
     /// The group of calls that share the buckets.
     public let scope: RateLimit.Scope
@@ -19,11 +19,11 @@ public struct RateLimitOptions: Sendable {
 
     private static let maxCost = 1_000_000_000
 
-    /// Creates options with which each request costs one permit.
+    /// Creates options in which each request costs one permit.
     /// - Parameter scope: The group of calls that share the buckets.
     public init(scope: RateLimit.Scope) { self.scope = scope }
 
-    /// The quota of a request; nil if the limit does not apply to the request.
+    /// Returns the quota of a request, or nil if the limit does not apply to the request.
     func key(of request: Request) -> QuotaKey? {
         let part = key?(request)
         if scope == .all { return QuotaKey(origin: nil, part: part) }
@@ -39,16 +39,17 @@ public struct RateLimitOptions: Sendable {
 }
 
 extension RateLimiting {
-    /// Returns the limit with a quota for each key, such as the name of an account or a tenant.
+    /// Returns a limit with a quota for each key, such as the name of an account or a tenant.
     ///
     /// ```swift
     /// RateLimit(perSecond: 10).key { $0.headers["X-Tenant"] }
     /// ```
     ///
-    /// The limit stores up to 1024 quotas without waiting calls. The key must not be a secret:
-    /// errors and logs show its beginning, and it is part of a key in a shared store.
-    /// - Parameter key: Returns the owner of a request's quota at its origin. Requests without a
-    ///   key (nil) share one quota.
+    /// The limit stores up to 1024 quotas without waiting calls. The key must not be a secret.
+    /// Errors and logs show the beginning of the key, and the key is part of a key in a shared
+    /// store.
+    /// - Parameter key: Returns the owner of a request's quota at the request's origin. Requests
+    ///   without a key (nil) share one quota.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func key(_ key: @escaping @Sendable (Request) -> String?) -> Self {
         var copy = self
@@ -56,8 +57,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with turns for the calls that wait for one quota: the keys, such as names
-    /// of users, take turns.
+    /// Returns a limit in which waiting calls of different keys, such as users, take turns.
     ///
     /// In each round, one call of each key starts, among the calls of one class (``Criticality``).
     /// If the queue is full, the call with the last turn is refused. With ``key(_:)``, each key has
@@ -70,7 +70,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a number of permits for each request; by default one.
+    /// Returns a limit in which a closure decides how many permits a request takes.
     ///
     /// ```swift
     /// // A provider counts tokens: about one for four bytes of the prompt, and those of the answer.
@@ -78,11 +78,12 @@ extension RateLimiting {
     ///     .cost { 500 + Int($0.body.length ?? 4000) / 4 }
     /// ```
     ///
-    /// A call waits for its permits, but never for more than the smallest burst. A call that costs
-    /// more than the burst starts when the bucket is full. The calls behind it wait until the
-    /// missing permits have come. If most costs are well above the burst, the burst is too small.
-    /// - Parameter cost: How many permits a request takes. With 0 or less, the request does not
-    ///   wait.
+    /// By default, a request takes one permit. A call never waits for more permits than the
+    /// smallest burst. A call that costs more than the burst starts when the bucket is full. The
+    /// next calls then wait for the missing permits. If most costs are well above the burst, the
+    /// burst is too small.
+    /// - Parameter cost: The number of permits that a request takes. With 0 or less, the request
+    ///   does not wait.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func cost(_ cost: @escaping @Sendable (Request) -> Int) -> Self {
         var copy = self
@@ -90,10 +91,9 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction by the actual cost, which the head of each response
-    /// states.
-    /// - Parameter cost: The actual cost in permits; nil if the head does not state it. Excess
-    ///   permits are returned, and missing permits are charged.
+    /// Returns a limit with a correction by the actual cost in the head of each response.
+    /// - Parameter cost: The actual cost in permits, or nil if the head does not contain the cost.
+    ///   Excess permits are returned, and missing permits are charged.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
         var copy = self
@@ -101,8 +101,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction by the actual cost, which the content of each response
-    /// states.
+    /// Returns a limit with a correction by the actual cost in the content of each response.
     ///
     /// ```swift
     /// struct Answer: Decodable {
@@ -115,11 +114,11 @@ extension RateLimiting {
     /// ```
     ///
     /// The limit keeps the content while the caller reads it, and then calls `cost`. If the content
-    /// breaks off or is longer than `maxBytes`, the limit corrects nothing; use
-    /// ``charge(_:for:by:)`` then.
+    /// breaks off or is longer than `maxBytes`, the limit makes no correction. Use
+    /// ``charge(_:for:by:)`` in this case.
     /// - Parameters:
     ///   - maxBytes: The maximum number of bytes of content that the limit keeps for `cost`.
-    ///   - cost: The actual cost in permits; nil if the content does not state it.
+    ///   - cost: The actual cost in permits, or nil if the content does not contain the cost.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func actualCost(
         upTo maxBytes: Int, _ cost: @escaping @Sendable (ResponseHead, Data) -> Int?
@@ -130,7 +129,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Begins a cool-down and corrects the remaining permits, according to the head of a response.
+    /// Begins a cool-down and corrects the remaining permits with the head of a response.
     func look(at head: ResponseHead, _ key: QuotaKey, _ cost: Int, in context: Context) {
         limiter.cooldowns?.note(head, for: key, gate: gateName, in: context)
         if options.readsFields, !head.isStored { readFields(of: head, key, in: context) }
@@ -139,7 +138,7 @@ extension RateLimiting {
         }
     }
 
-    /// Corrects the remaining permits, according to the content of a response.
+    /// Corrects the remaining permits with the content of a response.
     func watch(_ response: Response, _ key: QuotaKey, _ cost: Int, in context: Context) {
         guard let contentCost = options.contentCost else { return }
         let (head, timeSource) = (response.head, context.timeSource)
@@ -153,7 +152,7 @@ extension RateLimiting {
     }
 }
 
-/// The stored content of a response, from which the actual cost is read.
+/// The stored content of a response that contains the actual cost.
 private final class KeptContent: Sendable {
     private let limit: Int
     private let content = Mutex<Data?>(Data())
@@ -171,17 +170,18 @@ private final class KeptContent: Sendable {
 }
 
 extension RateLimiting {
-    /// Returns the limit with a correction by header fields with the server's remaining quota.
+    /// Returns a limit with a correction by header fields that contain the remaining quota.
     ///
     /// The limit reads `RateLimit` and `RateLimit-Policy`
     /// (draft-ietf-httpapi-ratelimit-headers-11), and `X-RateLimit-Limit`, `X-RateLimit-Remaining`
     /// and `X-RateLimit-Reset`. A large reset is a Unix time, and any other reset is a number of
     /// seconds. The remaining permits are lowered to the server's number, and never raised. A lower
-    /// number shows that the account has other clients. A cool-down begins if the server states
-    /// that no permit is left until a certain time, and the limit uses cool-downs.
+    /// number shows that the account has other clients. If no permit is left until a certain time
+    /// and the limit uses cool-downs, a cool-down begins.
     ///
-    /// A field belongs to the rule with the same period. Without such a rule, the field belongs to
-    /// the rule with the same number of permits, or else to the rule with the longest period.
+    /// A field belongs to the rule with the same period. If there is no such rule, the field
+    /// belongs to the rule with the same number of permits. If there is none, the field belongs to
+    /// the rule with the longest period.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func readsQuotaFields() -> Self {
         var copy = self
@@ -210,8 +210,7 @@ struct QuotaLeft: Equatable {
     var quota: Int?
     var window: Duration?
 
-    /// Each remaining quota of requests that the fields of a response state; `now` is the Unix
-    /// time.
+    /// Returns the remaining quotas of requests in a response, where `now` is the Unix time.
     static func all(in headers: HTTPHeaders, at now: Double) -> [QuotaLeft] {
         let limits = headers.rateLimits
         if limits.isEmpty { return older(in: headers, at: now).map { [$0] } ?? [] }
@@ -229,7 +228,7 @@ struct QuotaLeft: Equatable {
 
     private static func older(in headers: HTTPHeaders, at now: Double) -> QuotaLeft? {
         guard let remaining = number("X-RateLimit-Remaining", headers) else { return nil }
-        // Seconds from now, or a Unix time, because no quota has a period of thirty years.
+        // A reset of 1e9 or more is a Unix time, because no quota has a period of thirty years.
         let reset = number("X-RateLimit-Reset", headers).flatMap { reset -> Duration? in
             let left = reset >= 1e9 ? reset - now : reset
             return left > 0 && left < 1e9 ? .milliseconds(Int64(left * 1000)) : nil
@@ -246,7 +245,7 @@ struct QuotaLeft: Equatable {
         return number
     }
 
-    /// The index of the rule to which this remaining quota belongs.
+    /// Returns the index of the rule of this remaining quota.
     func rule(of rules: [QuotaRule]) -> Int {
         rules.firstIndex { $0.period == window }
             ?? rules.firstIndex { quota.map(Double.init) == $0.permits }

@@ -2,30 +2,31 @@
 
 import TurnpikeSupport
 
-/// One rule of a quota: how many permits come in a period.
+/// One rule of a quota, with a number of permits in a period.
 ///
-/// Permits come evenly, and up to ``burst`` unused permits are kept (the generic cell rate
-/// algorithm, ITU-T I.371). In a time `t`, calls get at most `burst + t · permits / period`.
+/// Permits become available evenly, and up to ``burst`` unused permits are kept (the generic cell
+/// rate algorithm, ITU-T I.371). In a time `t`, calls get at most `burst + t · permits / period`.
 public struct QuotaRule: Sendable, Hashable {
-    /// How many permits come in a period.
+    /// The number of permits in a period.
     public let permits: Double
     /// The period.
     public let period: Duration
-    /// How many permits may be used at once after a pause; at least 1.
+    /// The number of permits that may be used at once after a pause, at least 1.
     public let burst: Double
-    /// A text that identifies the state of the rule in a store, besides the key of the quota:
-    /// number, period, burst, and a suffix that distinguishes the limits.
+    /// The text that identifies the state of the rule in a store, together with the key of the
+    /// quota.
     ///
-    /// Rules with the same identity have the same state, at any index.
+    /// The text contains permits, period, burst, and a suffix that distinguishes limits. Rules with
+    /// the same identity share one state, at any index.
     public let identity: String
 
     /// Creates a rule.
     ///
     /// An invalid value becomes the nearest valid value.
     /// - Parameters:
-    ///   - permits: How many permits come in a period; fractions are allowed.
+    ///   - permits: The number of permits in a period, which may have a fraction.
     ///   - period: The period.
-    ///   - burst: How many permits may be used at once after a pause.
+    ///   - burst: The number of permits that may be used at once after a pause.
     public init(_ permits: Double, per period: Duration, burst: Double = 1) {
         self.period = min(max(period, .milliseconds(1)), .seconds(366 * 86_400))
         self.permits = permits > 1e-6 ? min(permits, 1e12) : 1e-6
@@ -40,79 +41,77 @@ public struct QuotaRule: Sendable, Hashable {
         self.identity = identity
     }
 
-    /// The same rule and the same state with a smaller burst.
+    /// Returns the rule with a smaller burst and the same state.
     public func grantingBurst(times share: Double) -> QuotaRule {
         QuotaRule(self, burst: burst * share, identity: identity)
     }
 
-    /// The same rule with a separate state.
+    /// Returns the rule with a separate state.
     public func identified(by suffix: String) -> QuotaRule {
         QuotaRule(self, burst: burst, identity: identity + suffix)
     }
 
-    /// The time between two permits, in nanoseconds, because it may be shorter than a nanosecond.
+    /// The nanoseconds between two permits, possibly less than one.
     public var nanosecondsPerPermit: Double {
         Double(period.wholeNanoseconds) / permits
     }
 }
 
-/// The permits of one key of a ``KeyedLimiter``: ``TokenBuckets``, or permits from a store.
+/// The permits of one key of a ``KeyedLimiter``, such as ``TokenBuckets``.
 ///
-/// The methods run under the lock of the limiter, and only decide. Times are nanoseconds of the
-/// monotonic clock.
+/// The methods run under the lock of the limiter, and have no other effects. Times are nanoseconds
+/// of the monotonic clock.
 public protocol PermitSource: Sendable {
     /// Takes the permits of a call, if all of them are available.
     mutating func take(_ cost: Int, at now: Int64) -> Bool
 
-    /// The earliest start of a call behind other calls that need `permits` permits.
+    /// Returns the earliest start of a call behind other calls that need `permits` permits.
     func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64
 
-    /// The earliest start of the first call in line; nil if this is not known yet.
+    /// Returns the earliest start of the first call in line, or nil if the start is not known yet.
     func turn(of cost: Int) -> Int64?
 
-    /// Returns permits; a negative number charges permits, even before they are available.
+    /// Returns permits, or charges a negative number, even before the permits are available.
     mutating func correct(_ permits: Int, at now: Int64)
 
     /// Lowers the remaining permits of one rule.
-    /// - Returns: Whether other users of the same quota must be notified.
+    /// - Returns: Whether the caller must notify other users of the same quota.
     mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool
 
-    /// Whether further permits may come soon, so that no call is refused yet because of a full line
-    /// or a deadline; false by default.
+    /// Whether further permits may be available soon, and no call is refused yet; false by default.
     func mayStartSoon(at now: Int64) -> Bool
 
-    /// Whether a request for these permits runs, so that this object must stay; false by default.
+    /// Whether a request for these permits runs, and the object must be kept; false by default.
     var isInUse: Bool { get }
 
-    /// Whether the provider of permits must act for waiting calls, or for permits that no call
-    /// needs; false by default.
+    /// Whether the limiter must call its ``KeyedLimiter/Attendant``; false by default.
     ///
-    /// Each call runs this method.
+    /// The reason may be waiting calls, or permits that no call needs. Each call runs this method.
     func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool
 }
 
 extension PermitSource {
-    /// The default: false.
+    /// Returns false by default.
     public func mayStartSoon(at now: Int64) -> Bool { false }
-    /// The default: false.
+    /// Returns false by default.
     public var isInUse: Bool { false }
-    /// The default: false.
+    /// Returns false by default.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool { false }
 }
 
-/// How many permits the waiting calls need.
+/// The number of permits that the waiting calls need.
 public struct WaitingPermits: Sendable {
-    /// The permits for all waiting calls.
+    /// The number of permits for all waiting calls.
     public let all: Int
-    /// The permits for the first waiting call; nil if no call waits.
+    /// The number of permits for the first waiting call, or nil if no call waits.
     public let first: Int?
 }
 
-/// Which waiting calls are refused after a source has granted no permits.
+/// The kind of waiting calls that are refused after a source has granted no permits.
 public enum LineRefusal: Sendable {
     /// The calls beyond the length of the queue, unless they may start soon.
     case excess
-    /// The excess calls, and the calls whose deadline comes before their permits.
+    /// The excess calls, and the calls whose deadline passes within this duration.
     case late(Duration, isCooling: Bool)
 }
 
@@ -123,9 +122,9 @@ struct PermitRates: Sendable, Hashable {
         let exact: Double
         /// The time between two permits in whole nanoseconds, rounded up.
         let interval: Int64
-        /// The most permits that may be used at once.
+        /// The maximum number of permits that may be used at once.
         let burst: Int
-        /// How much earlier a call may come than with even spacing.
+        /// The time by which a call may start earlier than with even spacing.
         let tolerance: Int64
 
         init(_ rule: QuotaRule) {
@@ -143,7 +142,7 @@ struct PermitRates: Sendable, Hashable {
     let first: Rate
     let others: [Rate]
 
-    /// Creates the rates of rules; without rules, the rate lets every call pass.
+    /// Creates the rates of rules, which are unlimited without rules.
     init(_ rules: [QuotaRule]) {
         let rates = rules.map { Rate($0) }
         first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
@@ -154,9 +153,9 @@ struct PermitRates: Sendable, Hashable {
 
     var interval: Int64 { others.reduce(first.interval) { max($0, $1.interval) } }
 
-    /// The rates in words, as the end of a sentence that begins with "lets".
+    /// Describes the rates in words, as the end of a sentence that begins with "lets".
     ///
-    /// `what` is the noun for what starts, with a leading blank, or empty.
+    /// `what` is the noun for the started calls, with a leading blank, or an empty text.
     func text(_ what: String) -> String {
         guard others.isEmpty else {
             return "calls start by \(all.count) rules: "
@@ -169,10 +168,10 @@ struct PermitRates: Sendable, Hashable {
 
 /// A token bucket for each rule of a limit.
 ///
-/// A call needs permits of every bucket. A bucket stores when the next permit is due if calls come
-/// evenly (the generic cell rate algorithm, ITU-T I.371). The time is exact to the nanosecond. A
-/// call that costs more than a bucket holds starts when the bucket is full. The calls behind it
-/// wait until the missing permits have come.
+/// A call needs permits of every bucket. A bucket stores the time of the next permit for evenly
+/// spaced calls (the generic cell rate algorithm, ITU-T I.371). The time is exact to the
+/// nanosecond. A call that costs more than the size of a bucket starts when the bucket is full. The
+/// next calls then wait for the missing permits.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 
@@ -186,7 +185,7 @@ public struct TokenBuckets: PermitSource {
         others = rates.others.map { _ in Self.longAgo }
     }
 
-    /// Creates empty buckets, whose next permit comes after one interval.
+    /// Creates empty buckets, whose next permit is available after one interval.
     public init(_ rules: [QuotaRule], emptyAt now: Int64) {
         rates = PermitRates(rules)
         func empty(_ rate: PermitRates.Rate) -> Int64 {
@@ -205,15 +204,15 @@ public struct TokenBuckets: PermitSource {
         return true
     }
 
-    /// The earliest start of a call behind other calls that need `permits` permits.
+    /// Returns the earliest start of a call behind other calls that need `permits` permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         max(start(of: cost, behind: permits), now)
     }
 
-    /// The earliest start of the first call in line.
+    /// Returns the earliest start of the first call in line.
     public func turn(of cost: Int) -> Int64? { start(of: cost, behind: 0) }
 
-    /// Returns permits; a negative number charges permits, even before they are available.
+    /// Returns permits, or charges a negative number, even before the permits are available.
     public mutating func correct(_ permits: Int, at now: Int64) {
         if permits > 0 { giveBack(permits) } else { charge(-permits, at: now) }
     }

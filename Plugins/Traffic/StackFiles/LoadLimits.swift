@@ -79,7 +79,7 @@ extension Registry {
                 queue: settings.int("queue", default: 1000, in: 0...1_000_000),
                 adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
                 meter: settings.meter())
-            // Running calls keep their permits, whatever the new limits are.
+            // After a reload, running calls keep their permits under the new limits.
             let kept = settings.reloadable(
                 "permits", for: true, updating: { $0.update(to: limit) }
             ) { limit }

@@ -61,8 +61,8 @@ extension Registry {
 }
 
 private enum RateLimits {
-    // If these settings are equal, the new limit keeps the taken permits. A new rate begins with
-    // new buckets, because permits taken at a slow rate would delay calls at a faster rate.
+    // The settings that must be equal for a new limit to keep the taken permits. A new rate begins
+    // with new buckets, because old permits of a slow rate would delay the calls.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
         let scope: RateLimit.Scope
@@ -79,7 +79,7 @@ private enum RateLimits {
         let keyField = settings.quotaKeyField()
         let cooldowns = settings.cooldowns(part, keyField)
         let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
-        // The state retains both objects, so that no other object can get the same identity.
+        // The state retains both objects. No other object can therefore get the same identity.
         let terms = Terms(
             rules: rules, scope: scope, key: key, store: part.map { ObjectIdentifier($0) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
@@ -147,9 +147,9 @@ private enum RateLimits {
     }
 }
 
-/// Shared state that also makes limits over all replicas, for the gate `rateLimit`.
+/// Shared state that creates limits over all replicas, for the gate `rateLimit`.
 ///
-/// The module `TurnpikeSharedStateStackFiles` has such a state.
+/// The module `TurnpikeSharedStateStackFiles` contains an implementation.
 public protocol SharedLimits: SharedGates {
     func rateLimit(
         _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,

@@ -39,7 +39,7 @@ extension Registry {
                 slowness: settings.isNull("slowness")
                     ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
                 meter: settings.meter())
-            // A reload keeps the shares, because an overloaded origin stays overloaded.
+            // A reload keeps the shares, because an overloaded origin remains overloaded.
             return settings.switched(
                 settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
                     control

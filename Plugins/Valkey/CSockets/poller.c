@@ -19,7 +19,7 @@
 
 struct tpv_poller {
     int wake_read, wake_write;
-    // Linux: lets a caller set an alarm without waking the thread.
+    // With this descriptor, a caller on Linux can set an alarm without waking the thread.
     int timer;
     _Atomic int64_t alarm;
     struct pollfd *polls;
@@ -61,7 +61,7 @@ void tpv_poller_free(tpv_poller *poller) {
 
 void tpv_poller_wake(tpv_poller *poller) {
     uint64_t one = 1;
-    // A full pipe also wakes the thread.
+    // The write may fail, because a full pipe also wakes the thread.
     while (write(poller->wake_write, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 
@@ -70,7 +70,7 @@ void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds) {
 #if defined(__linux__)
     struct itimerspec time = {0};
     if (nanoseconds != INT64_MAX) {
-        // Relative, because a tool that changes the time of a process (libfaketime) may not change the timer's.
+        // The time is relative, because a tool that changes the time of a process (libfaketime) may not change the timer.
         nanoseconds -= tpv_now();
         if (nanoseconds < 1) nanoseconds = 1;
         time.it_value.tv_sec = (time_t)(nanoseconds / 1000000000);
@@ -97,7 +97,7 @@ static int timeout(tpv_poller *poller) {
 void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps) {
     if (poller->capacity < count + 2) {
         struct pollfd *grown = realloc(poller->polls, (count + 2) * sizeof *grown);
-        // Without memory, waits only for the sockets that have entries.
+        // Without memory, the function waits only for the sockets that have entries.
         if (grown) {
             poller->polls = grown;
             poller->capacity = count + 2;
@@ -135,7 +135,7 @@ int64_t tpv_now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// The poller whose turn this thread is running.
+// The poller whose work between two waits this thread is doing.
 static _Thread_local const tpv_poller *current;
 
 void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn) { current = is_turn ? poller : NULL; }
@@ -143,7 +143,7 @@ void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn) { current = is_
 bool tpv_poller_is_turn(const tpv_poller *poller) { return current == poller; }
 
 void tpv_enter_thread(const char *name) {
-    // OpenSSL writes without MSG_NOSIGNAL.
+    // SIGPIPE is blocked, because OpenSSL writes without MSG_NOSIGNAL.
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// TLS with the OpenSSL of the system, which is loaded when it is needed.
+// TLS with the system's OpenSSL, which is loaded on demand.
 #include "CTurnpikeValkey.h"
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ typedef struct openssl {
 } openssl;
 
 enum { WANT_READ = 2, WANT_WRITE = 3, SYSCALL = 5, ZERO_RETURN = 6, VERIFY_PEER = 1 };
-// SSL_CTRL_MODE, SSL_CTRL_SET_TLSEXT_HOSTNAME and SSL_CTRL_SET_MIN_PROTO_VERSION, and their values.
+// The numbers of SSL_CTRL_MODE, SSL_CTRL_SET_TLSEXT_HOSTNAME and SSL_CTRL_SET_MIN_PROTO_VERSION, and their values.
 enum { CTRL_MODE = 33, CTRL_HOST = 55, CTRL_OLDEST = 123, MODES = 1 | 2, TLS_1_2 = 0x0303 };
 
 static openssl ssl;
@@ -89,7 +89,7 @@ const char *tpv_tls_load(const char *file) {
         {"ERR_clear_error", &s->clear_errors},
     };
     for (size_t index = 0; index < sizeof all / sizeof *all; index++) {
-        // dlsym also searches the libraries that it is linked to.
+        // dlsym also searches the libraries to which this library is linked.
         void *symbol = dlsym(library, all[index].name);
         if (!symbol) {
             snprintf(reason, sizeof reason, "it has no %s", all[index].name);
@@ -107,7 +107,7 @@ void *tpv_tls_context_create(const char *authorities) {
     void *context = ssl.ctx_new(ssl.client_method());
     if (!context) return NULL;
     ssl.ctx_set_verify(context, VERIFY_PEER, NULL);
-    // Writes may be partial, and may be repeated from another address.
+    // The modes allow partial writes, and repeated writes from another address.
     ssl.ctx_ctrl(context, CTRL_MODE, MODES, NULL);
     ssl.ctx_ctrl(context, CTRL_OLDEST, TLS_1_2, NULL);
     int is_set = authorities ? ssl.ctx_locations(context, authorities, NULL) : ssl.ctx_default_paths(context);

@@ -5,15 +5,15 @@ import TurnpikeValkey
 /// The scripts that a server runs for a ``ValkeyStore``.
 ///
 /// The server runs each script as one step. Each cache key is a hash. Each variant is a field of
-/// the hash: the name begins with `v`, and the value is an `EntryRecord`. The hash may have two
-/// more fields. If there are several variants, `order` lists their fields, the oldest first.
-/// `removed` has the time of the last removal in microseconds of the server's clock, the replica
-/// that made the removal, and the time of the last removal by another replica. If a response was
-/// requested before another replica's removal, it is not stored. The gate handles the removals of
-/// its own process, because the response itself may have caused such a removal.
+/// the hash, with a name that begins with `v` and an `EntryRecord` as value. The hash may have two
+/// more fields. With several variants, `order` lists the fields of the variants, the oldest first.
+/// `removed` contains the time of the last removal in microseconds of the server's clock, the
+/// replica of this removal, and the time of the last removal by another replica. If a response was
+/// requested before another replica's removal, the response is not stored. The gate handles the
+/// removals of its own process, because the response itself may have caused such a removal.
 enum StoreScripts {
-    /// How long the server remembers a removal, in milliseconds; an exchange that takes longer may
-    /// store its response in spite of the removal.
+    // The time in milliseconds for which the server stores a removal. A longer exchange may store
+    // its response in spite of the removal.
     static let removalTime = 60_000
 
     private static let now = """
@@ -77,7 +77,7 @@ enum StoreScripts {
         return 1
         """)
 
-    /// Replaces the tail of an entry that has not changed since it was read.
+    /// Replaces the tail of an entry that has not changed since the read.
     ///
     /// Arguments: field, new field, tail, new tail, time of use.
     static let update = ValkeyScript(
@@ -91,7 +91,7 @@ enum StoreScripts {
         return 1
         """)
 
-    /// Removes a key, as of a number of microseconds ago.
+    /// Removes a key, with effect from a number of microseconds ago.
     ///
     /// Arguments: the microseconds, replica. A key of another type is also removed.
     ///
@@ -130,8 +130,8 @@ enum StoreScripts {
         return found
         """)
 
-    /// Removes the entries that have not changed since they were read, and returns how many entries
-    /// it removed.
+    /// Removes the entries that have not changed since the read, and returns the number of removed
+    /// entries.
     ///
     /// Arguments: alternating fields and tails.
     static let drop = ValkeyScript(
@@ -157,10 +157,10 @@ enum StoreScripts {
         return count
         """)
 
-    /// Takes a claim: the right to send the request for a missing response.
+    /// Takes a claim, which is the right to send the request for a missing response.
     ///
     /// Arguments: token, milliseconds. Returns -1 if the claim was granted, and -2 if no claim is
-    /// needed. For any other answer, returns the milliseconds for which another caller still has
+    /// needed. Any other number is the time in milliseconds for which another caller still holds
     /// the claim.
     static let claim = ValkeyScript(
         """
@@ -173,7 +173,7 @@ enum StoreScripts {
 
     /// Ends a claim.
     ///
-    /// Arguments: the token, and for how many milliseconds no caller needs a claim (0 for none).
+    /// Arguments: the token, and the milliseconds for which no caller needs a claim (0 for none).
     static let release = ValkeyScript(
         """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -10,8 +10,7 @@ import TurnpikeSharedState
 
 /// The state that one replica keeps about a shared store.
 struct StoreState {
-    /// The last entry that was found under a key; if a later reply has an equal head, the head is
-    /// not parsed again.
+    /// The last entry under a key, because an equal head in a later reply need not be parsed again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -22,7 +21,7 @@ struct StoreState {
         }
     }
 
-    // Reads and writes may fail separately: a server whose memory is full can still be read.
+    // Reads and writes have separate circuits, because a server with full memory can still be read.
     var reads = StoreCircuit()
     var writes = StoreCircuit()
     var isRemoving = false
@@ -32,8 +31,7 @@ struct StoreState {
     private var recent: [CacheKey: Known] = [:]
     private var older: [CacheKey: Known] = [:]
     private var recordBytes = 0
-    // The removals that the server has not confirmed, with the time at which each removal was
-    // requested.
+    // The removals that the server has not confirmed, with the times of the requests.
     private var removals: [CacheKey: MonotonicInstant] = [:]
     /// The time at which a removal may have been lost.
     ///
@@ -77,7 +75,7 @@ struct StoreState {
         }
     }
 
-    /// The time of a removal that the server has not confirmed; nil if there is none.
+    /// The time of a removal that the server has not confirmed, or nil.
     func removal(of key: CacheKey) -> MonotonicInstant? {
         removals.isEmpty ? nil : removals[key]
     }
@@ -93,7 +91,7 @@ struct StoreState {
 }
 
 enum StoreFault {
-    /// While the circuit of the store is open, the store sends no command and throws this error.
+    /// The error that the store throws while the store's circuit is open.
     static let away = ClientError(
         .connection, "the cache's server cannot be reached; for a while, the cache does not ask it")
 
@@ -104,8 +102,7 @@ enum StoreFault {
 
 /// The names that a cache key and its variants have on a server.
 struct StoreKey: Sendable {
-    /// The name of the hash that has the entries; the braces around the digest make it the hash tag
-    /// of the entries and of the claim.
+    /// The name of the hash with the entries, in which braces mark the digest as the hash tag.
     let name: String
     let lookUp: ValkeyCommand
 
@@ -116,7 +113,7 @@ struct StoreKey: Sendable {
 
     init(_ key: CacheKey, prefix: String) {
         var hash = SHA256()
-        // The length comes before each part, so that two keys never have the same bytes.
+        // The length precedes each part, because two keys must never have the same bytes.
         for part in [key.method.rawValue, key.url, key.partition.map { "-" + $0 } ?? ""] {
             hash.update(Data("\(part.utf8.count):\(part)".utf8))
         }
@@ -124,7 +121,8 @@ struct StoreKey: Sendable {
         lookUp = ValkeyCommand("HGETALL", name, key: name)
     }
 
-    /// The name of a variant's field, short enough for `Data` to store it without an allocation.
+    /// Returns the name of a variant's field, which is short enough for `Data` without an
+    /// allocation.
     static func field(_ variant: Variant) -> Data {
         if variant.fields.isEmpty { return Data("v".utf8) }
         var hash = SHA256()

@@ -9,7 +9,7 @@ import TurnpikeSupport
 import TurnpikeValkey
 
 extension ValkeyStore {
-    /// Begins to store a response; nil if its content is too large for an entry.
+    /// Begins to store a response, or returns nil if the content is too large for an entry.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -27,8 +27,8 @@ extension ValkeyStore {
         let now = timeSource.now
         guard let (names, removal) = admitWrite(response.key) else { throw StoreFault.away }
         let exchange = max(response.responseTime.timeIntervalSince(response.requestTime), 0)
-        // The server subtracts the age from the time at which the command arrives. A command may
-        // still be sent after its caller has stopped waiting.
+        // The server subtracts the age from the arrival time of the command. A command may still be
+        // sent after the caller has stopped waiting.
         let age = begun.duration(to: now) + .seconds(min(exchange, 1e6)) + latestArrival
         try await recorded(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
@@ -42,15 +42,15 @@ extension ValkeyStore {
         }
     }
 
-    // The longest time for which a connection without replies stays open. The time depends on the
-    // limit of the oldest command, which may belong to this store or to shared state.
+    // The longest time for which a connection without replies stays open. This time depends on the
+    // limit of the oldest command, which may come from this store or from shared state.
     private var latestArrival: Duration {
         max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
 
     /// Replaces an entry's head.
     ///
-    /// The content is not sent again.
+    /// The server keeps the content, which is not sent again.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         let old = entry.response
         guard old.key == response.key, let data = (entry.content as? CachedData)?.data else {
@@ -81,7 +81,7 @@ private final class ValkeyWriter: CacheWriter {
     private let response: StoredResponse
     private let maxBytes: Int
     private let begun: MonotonicInstant
-    // Nil if the content is too large, was committed, or was abandoned.
+    // The content, or nil if the content is too large, was committed, or was abandoned.
     private let content = Mutex<Data?>(Data())
 
     init(_ store: ValkeyStore, _ response: StoredResponse, maxBytes: Int) {
@@ -111,8 +111,8 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // For this time after a response was not stored, calls for the same key do not wait for one
-    // another.
+    // The time after an unstored response for which calls with the same key do not wait for each
+    // other.
     private static let openTime = Duration.seconds(10)
 
     /// Takes the right to send the request for a missing response.

@@ -8,7 +8,7 @@ import TurnpikeSharedState
 import TurnpikeSupport
 public import TurnpikeValkey
 
-/// Keeps responses on a Valkey or Redis server, where all replicas of a service find them.
+/// Stores responses on a Valkey or Redis server for all replicas of a service.
 ///
 /// ```swift
 /// let server = try ValkeyServer(url: "redis://cache.internal:6379/0")
@@ -17,19 +17,20 @@ public import TurnpikeValkey
 /// ```
 ///
 /// A hit costs one command. If a server is slow, unreachable, full or read-only, a look-up is a
-/// miss. Each operation of a call has ``Options/timeLimit``. After several failures in a row, the
-/// store does not ask the server for a while (``/TurnpikeSharedState/StoreCircuit``). The server
+/// miss. ``Options/timeLimit`` limits each operation of a call. After several failures in a row,
+/// the store sends no command for some time (``/TurnpikeSharedState/StoreCircuit``). The server
 /// removes entries by time.
 ///
-/// Anyone who can read the server's keys can read the stored responses, including those for single
-/// users. Anyone who can write these keys decides what callers get. <doc:TurnpikeValkeyCache>
-/// describes access, the form of the entries, and the guarantees while the server is unreachable.
+/// A person who can read the server's keys can read the stored responses, including responses for
+/// single users. A person who can write these keys can change the responses that callers get.
+/// <doc:TurnpikeValkeyCache> describes access, the form of the entries, and the guarantees while
+/// the server is unreachable.
 public final class ValkeyStore: CacheStore {
     let server: ValkeyServer
     let options: Options
     let timeSource: any TimeSource
     let state = Mutex(StoreState())
-    // A name that distinguishes this store from those of other replicas.
+    // A name that distinguishes this store from the stores of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
     /// The maximum number of variants of one key.
@@ -53,15 +54,15 @@ public final class ValkeyStore: CacheStore {
         self.timeSource = timeSource
     }
 
-    /// True.
+    /// Returns true, because other replicas change the entries.
     public var isShared: Bool { true }
 
-    /// The bytes that a writer collects and sends.
+    /// The number of bytes that a writer collects and sends.
     public var entryBounds: CacheEntryBounds? {
         CacheEntryBounds(memory: 2 * Int64(min(max(options.maxEntryBytes, 0), 1 << 40)))
     }
 
-    /// Incomplete, because the server is not asked.
+    /// An incomplete usage, because the store sends no command for the usage.
     public var usage: CacheUsage {
         var usage = CacheUsage()
         usage.isComplete = false
@@ -85,7 +86,7 @@ public final class ValkeyStore: CacheStore {
             }
         }
         if let removal {
-            // The server may still have an outdated entry, whose removal is unconfirmed.
+            // The server may still have an outdated entry, because the removal is not confirmed.
             try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
@@ -95,7 +96,7 @@ public final class ValkeyStore: CacheStore {
         return latest(in: reply, of: key, known, after: lost, where: isMatch)
     }
 
-    // The newest matching entry of a reply.
+    // Returns the newest matching entry of a reply.
     private func latest(
         in reply: ValkeyValue, of key: CacheKey, _ known: StoreState.Known, after lost: Date?,
         where isMatch: (StoredResponse) -> Bool
@@ -123,7 +124,7 @@ public final class ValkeyStore: CacheStore {
         return CacheEntry(response: best.record.response, content: CachedData(content))
     }
 
-    /// Asks the server, and records whether it answered.
+    /// Runs an operation on the server, and records whether the server answered.
     func recorded<Value: Sendable>(
         _ circuit: WritableKeyPath<StoreState, StoreCircuit>, _ operation: () async throws -> Value
     ) async throws -> Value {
@@ -131,7 +132,7 @@ public final class ValkeyStore: CacheStore {
         do { result = .success(try await operation()) } catch { result = .failure(error) }
         var hasAnswered = true
         if case .failure(let error) = result {
-            // A cancellation does not tell whether the server answers.
+            // A cancellation does not show whether the server would answer.
             if error is CancellationError { throw error }
             hasAnswered = StoreFault.isOfOneKey(error)
         }
@@ -148,8 +149,8 @@ public final class ValkeyStore: CacheStore {
         return try result.get()
     }
 
-    /// The names of a key for a write, and the time of the key's unconfirmed removal; nil while the
-    /// store does not ask the server.
+    /// Returns the names of a key for a write, and the time of an unconfirmed removal, or nil while
+    /// the circuit is open.
     func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
         let now = timeSource.now
         return state.withLock { state in
@@ -162,8 +163,8 @@ public final class ValkeyStore: CacheStore {
 
     /// Removes all entries under a key.
     ///
-    /// If the server does not confirm the removal, this replica no longer serves these entries, and
-    /// repeats the removal when the server is reachable.
+    /// If the server does not confirm the removal, this replica does not use the entries any more,
+    /// and repeats the removal as soon as the server is reachable.
     public func remove(_ key: CacheKey) async throws {
         let now = timeSource.now
         let isAdmitted = state.withLock { state in
@@ -214,37 +215,36 @@ public final class ValkeyStore: CacheStore {
 }
 
 extension ValkeyStore {
-    /// Limits on the entries of a store and their times.
+    /// The limits on the entries of a store, and the time limits.
     public struct Options: Sendable {
         /// The prefix of all keys.
         ///
-        /// Replicas share their entries if they have the same prefix and the same partition
+        /// Replicas with the same prefix and the same partition share their entries
         /// (``/TurnpikeCache/Cache/init(_:partition:options:meter:)``).
         public var prefix = "turnpike:cache"
 
-        /// The longest time for one operation of a call.
+        /// The time limit for one operation of a call.
         public var timeLimit: Duration = .milliseconds(20)
 
         /// The maximum number of bytes of all variants of a URL together, including heads.
         ///
-        /// Larger content is not stored. A new variant may remove the oldest.
+        /// Larger content is not stored. A new variant may remove the oldest variant.
         public var maxEntryBytes = 1 << 20
 
-        /// How long a stale response is kept if it can be validated.
+        /// The time for which a stale response with a validator is kept.
         public var staleTime: Duration = .seconds(86_400)
 
-        /// The longest time for which a miss waits while another replica requests the same
-        /// response; nil for no wait.
+        /// The longest wait of a miss for the request of another replica, or nil for no wait.
         ///
-        /// So all replicas together send one request. If the replica that sends the request has
-        /// stopped, the wait also ends after this time. If a response is not stored, the waiting
-        /// callers, and all callers of the next ten seconds, send their own requests.
+        /// With this wait, all replicas together send one request. If the requesting replica stops,
+        /// the wait ends after this time. If a response is not stored, the waiting callers, and all
+        /// callers of the next ten seconds, send their own requests.
         public var fleetLock: Duration?
 
         /// Creates the default options.
         public init() {}
     }
 
-    /// How long a call waits for another call's request.
+    /// The longest wait of a call for another call's request.
     public var claimLimit: Duration? { options.fleetLock }
 }

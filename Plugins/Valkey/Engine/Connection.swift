@@ -3,11 +3,13 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-// SAFETY: used only inside the engine's lock. `channel` and `fd` are constant once it is connected.
+// SAFETY: the object is used only inside the engine's lock. `channel` and `fd` do not change after
+// the connect.
 final class Connection: @unchecked Sendable {
     let node: Node
     let address: NodeAddress
-    /// Whether a server was ready at this address earlier, so that the scheme of the URL is right.
+    /// Whether a server was ready at this address earlier, which shows that the URL's scheme is
+    /// right.
     let isKnown: Bool
     var life = ConnectionStateMachine()
 
@@ -22,10 +24,10 @@ final class Connection: @unchecked Sendable {
     /// The first commands of the connection that still wait for a reply.
     var greeting: ArraySlice<GreetingStep> = []
 
-    /// No waiting caller has an earlier deadline than this time.
+    /// The earliest deadline of waiting callers, or an earlier time.
     var nextDeadline = Int64.max
     private(set) var output: [UInt8] = []
-    /// The bytes that were taken from the output but not sent; empty while a thread writes.
+    /// The bytes that were taken from the output but not sent, or no bytes while a thread writes.
     private var rest = Writing.Rest()
     private(set) var unsentBytes = 0
     var gathering = Gathering()
@@ -37,8 +39,7 @@ final class Connection: @unchecked Sendable {
         isKnown = node.knownAddress == address
     }
 
-    /// Begins to connect to the next address of the host; returns false if there is no next
-    /// address.
+    /// Begins to connect to the next address of the host, or returns false without a next address.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {
@@ -88,7 +89,7 @@ struct Writing {
         mutating func drop(_ count: Int) {
             place += count
             if !isEmpty { return }
-            // The memory is reused for the next command only if it is small.
+            // Only small memory is reused for the next command.
             bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 18)
             place = 0
         }
@@ -100,7 +101,7 @@ struct Writing {
 
 /// The socket of a connection.
 ///
-/// Only the engine's thread reads from it.
+/// Only the engine's thread reads from the socket.
 ///
 /// Only one thread at a time writes. With TLS, this is the engine's thread, because OpenSSL works
 /// on one thread.
@@ -117,7 +118,7 @@ final class Channel {
         self.fd = fd
     }
 
-    /// - Returns: The number of bytes sent, 0 if none can be sent now, or a negative error.
+    /// - Returns: The number of sent bytes, 0 if no byte can be sent now, or a negative error.
     func send(_ rest: Writing.Rest) -> Int64 {
         unsafe rest.bytes.withUnsafeBufferPointer { bytes -> Int64 in
             guard let base = bytes.baseAddress, rest.place < bytes.count else { return 0 }
@@ -126,7 +127,7 @@ final class Channel {
         }
     }
 
-    /// - Returns: The number of bytes read, 0 at the end, or a negative error.
+    /// - Returns: The number of read bytes, 0 at the end, or a negative error.
     func receive(_ input: inout [UInt8]) -> Int64 {
         unsafe input.withUnsafeMutableBufferPointer {
             unsafe tls?.receive($0.baseAddress, $0.count)

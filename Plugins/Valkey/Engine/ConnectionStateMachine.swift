@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The states of a connection to a node, and how each event changes the state.
+/// The states of a connection to a node, and the transitions for each event.
 ///
 /// This file does not use sockets and has no side effects. ``ValkeyEngine`` creates the events, and
 /// performs the action that ``handle(_:)`` returns. The engine creates events and starts actions
@@ -10,8 +10,8 @@
 ///      ── greeted ──▶ ready ── closed ──▶ ended
 ///
 /// Without TLS, `connected` leads to `greeting`. `closed` leads from any state to `ended`. If a
-/// thread is writing when the connection closes, the state `closing` comes before `ended`. The
-/// descriptor stays open for the writing thread.
+/// thread is writing at the close of the connection, the state `closing` precedes `ended`. In this
+/// state, the descriptor stays open for the writing thread.
 struct ConnectionStateMachine {
     enum State: Equatable {
         case resolving
@@ -19,9 +19,10 @@ struct ConnectionStateMachine {
         /// The TLS handshake is running.
         case securing(wantsWrite: Bool)
         case greeting(Output)
-        /// The first commands have their replies, so the connection accepts commands of callers.
+        /// The replies to the first commands have arrived. The connection accepts commands of
+        /// callers.
         case ready(Output)
-        /// The connection was closed while a thread was writing, so the descriptor is still open.
+        /// The connection was closed while a thread was writing, and the descriptor is still open.
         case closing
         case ended
     }
@@ -31,7 +32,7 @@ struct ConnectionStateMachine {
         case writing
         /// The engine's thread sends the rest when the socket accepts bytes again.
         case blocked
-        /// Writing has failed, so no thread sends any more.
+        /// Writing has failed, and no thread sends any more.
         ///
         /// Bytes that have arrived are still read.
         case broken
@@ -39,7 +40,7 @@ struct ConnectionStateMachine {
 
     enum Event {
         case hostFound
-        /// The current address refused the connection; the host may have other addresses.
+        /// The current address refused the connection. The host may have other addresses.
         case addressFailed
         case connected(isSecure: Bool)
         case handshakeWaits(toWrite: Bool)
@@ -49,7 +50,7 @@ struct ConnectionStateMachine {
         case outputReady(byCaller: Bool)
         /// The socket accepts bytes, or has just connected.
         case writable
-        /// The socket has bytes to read, or the peer has closed it.
+        /// The socket has bytes to read, or the peer has closed the connection.
         case readable
         case wrote(Rest)
         case writeFailed
@@ -60,7 +61,7 @@ struct ConnectionStateMachine {
 
     enum Rest: Equatable {
         case nothing
-        /// All bytes were sent, but callers have added more.
+        /// All bytes were sent, but callers have added more bytes.
         case more
         /// The socket accepts no more bytes for now.
         case part
@@ -69,7 +70,7 @@ struct ConnectionStateMachine {
     enum Action {
         case none
         case connect
-        /// Ask the socket whether it is connected.
+        /// Check whether the socket is connected.
         case check
         case handshake
         case greet
@@ -78,11 +79,11 @@ struct ConnectionStateMachine {
         case read
         case takeGreeting
         case answer(PendingCommand)
-        /// No command waits for the reply, so the connection must be closed.
+        /// Close the connection, because no command waits for the reply.
         case refuse
-        /// Shut down both directions of the socket; the descriptor stays open.
+        /// Shut down both directions of the socket, without closing the descriptor.
         case shutDown
-        /// Fail these commands; if no thread writes, close the descriptor, otherwise shut it down.
+        /// Fail these commands. Close the descriptor, or shut it down while a thread is writing.
         case close(failed: PendingQueue, isFree: Bool)
         /// Close the descriptor, which `close` has left open for the writing thread.
         case release
@@ -101,8 +102,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Moves to the next state, and returns the action to perform; an event without a meaning in
-    /// the current state changes nothing.
+    /// Changes the state and returns the action, or ignores an event without a meaning.
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {
         case (.ended, _): return .none
@@ -148,7 +148,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Forgets the callers that fulfil a condition; the replies to their commands are dropped.
+    /// Releases the callers that fulfil a condition, whose replies are dropped.
     mutating func release(_ condition: (PendingReply) -> Bool) { pending.release(condition) }
 
     private mutating func close() -> Action {
@@ -173,7 +173,7 @@ struct PendingCommand {
 
     var kind: Kind
     var reply: PendingReply?
-    /// If there is no reply at this time, the connection is closed.
+    /// The time at which the connection is closed without a reply.
     var stallsAt: Int64
 }
 

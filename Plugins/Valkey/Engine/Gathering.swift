@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a command waits briefly, so that one system call sends several commands.
+/// Decides whether a command waits briefly, because one system call can send several commands.
 ///
-/// A command waits in two cases. First, while an earlier command has no reply yet, because a server
-/// runs commands in order. Second, just after several tasks got replies, because these tasks will
+/// A command waits in two cases. In the first case, an earlier command has no reply yet, and a
+/// server runs commands in order. In the second case, several tasks have just got replies, and will
 /// probably send again. With 64 tasks that look up 1 KiB each in a store of responses, the wait
-/// saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, it saves 17 %
-/// of the processor time. The figures are medians of five interleaved rounds of `bench fleet-cache`
-/// on two busy cores. For a single task, the wait costs nothing. To remove this wait, let `holds`
-/// return false and `replied` return true.
+/// saves 31 % of the processor time and 19 % of the time of a look-up. With 16 KiB, the wait saves
+/// 17 % of the processor time. These numbers are medians of five interleaved rounds of `bench
+/// fleet-cache` on two busy cores. For a single task, the wait costs nothing. To remove the wait,
+/// let `holds` return false and `replied` return true.
 ///
-/// When half of the running commands wait, the engine sends these commands. So the server works on
-/// these commands while other tasks run. Sending all commands at once took 15 % longer from any
+/// When half of the running commands wait, the engine sends these commands. The server then works
+/// on these commands while other tasks run. A single send of all commands took 15 % longer from any
 /// thread, and 40 % longer on the engine's own thread (same load, idle machine). To remove this
 /// division into halves, let `isPiece` check only the bytes.
 struct Gathering {
@@ -40,14 +40,14 @@ struct Gathering {
         return held >= half || bytes >= Self.mostBytes
     }
 
-    /// Records that the waiting commands were sent, so that replies are expected.
+    /// Records that the waiting commands were sent and replies are expected.
     mutating func sent(at now: Int64) {
         held = 0
         expected = .max
         until = now + Self.replyTime
     }
 
-    /// Records replies; returns whether the waiting commands are sent now.
+    /// Records replies, and returns whether the waiting commands are sent now.
     mutating func replied(_ count: Int, at now: Int64) -> Bool {
         if count < Self.fewReplies {
             until = .min

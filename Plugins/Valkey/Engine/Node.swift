@@ -8,9 +8,10 @@ struct QueuedCommand {
     let route: Route
 }
 
-// SAFETY: used only inside the engine's lock.
+// SAFETY: the object is used only inside the engine's lock.
 final class Node: @unchecked Sendable {
-    /// The possible addresses: first those of the URL, and then those that replicas have named.
+    // The possible addresses. The addresses of the URL precede the addresses that replicas have
+    // reported.
     var addresses: [NodeAddress]
     let given: Int
     var index = 0
@@ -19,7 +20,7 @@ final class Node: @unchecked Sendable {
     var line: [QueuedCommand] = []
 
     var fault: ClientError?
-    /// The number of failed attempts in a row, and of addresses tried since the last pause.
+    /// The number of failed attempts in a row, and of tried addresses since the last pause.
     var failures = 0
     var tried = 0
     var retryAt = Int64.min
@@ -37,7 +38,7 @@ final class Node: @unchecked Sendable {
     var isConnected: Bool { connections.contains { $0.life.isReady } }
     var isTrying: Bool { connections.contains { !$0.life.isReady } }
 
-    /// The connection with the fewest commands ahead of a new command.
+    /// The connection with the fewest waiting commands.
     var bestConnection: Connection? {
         if connections.count == 1 { return connections[0].life.isReady ? connections[0] : nil }
         return connections.filter(\.life.isReady).leastBusy
@@ -68,7 +69,7 @@ final class Node: @unchecked Sendable {
         index = list.firstIndex(of: current) ?? 0
     }
 
-    /// Continues with the address of the primary that a replica has named.
+    /// Continues with the address of the primary that a replica has reported.
     func follow(_ address: NodeAddress, from replica: NodeAddress) {
         guard self.address == replica else { return }
         tried += 1

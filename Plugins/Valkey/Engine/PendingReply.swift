@@ -4,19 +4,19 @@ import Foundation
 import TurnpikeSupport
 
 // SAFETY: `server` and `state` are used inside the engine's lock. The task that sets `over` writes
-// the result, once. After its resumption, the caller takes the result and reads `server`.
+// the result once. After the resumption, the caller takes the result and reads `server`.
 @safe final class PendingReply: @unchecked Sendable {
     @unsafe private enum State {
         case idle
         case waits(UnsafeContinuation<Void, Never>)
-        /// The caller has its result, or was cancelled before it began to wait.
+        /// The caller has a result, or was cancelled before the wait.
         case over
     }
 
-    /// When the caller gets an error instead of a reply, in nanoseconds of the poller's clock.
+    /// The time at which the caller gets an error, in nanoseconds of the poller's clock.
     let deadline: Int64
     let limit: Duration
-    /// The node that answered; redirects and messages need its address.
+    /// The node that answered, whose address is needed for redirects and messages.
     var server: NodeAddress?
     private var state = unsafe State.idle
     private var result: Result<ValkeyValue, any Error>?
@@ -28,13 +28,12 @@ import TurnpikeSupport
 
     var isOver: Bool { if case .over = unsafe state { true } else { false } }
 
-    /// Stores the continuation of the waiting caller; a caller is resumed only after this call.
+    /// Stores the continuation of the waiting caller, who is resumed only after this call.
     func wait(with continuation: UnsafeContinuation<Void, Never>) {
         unsafe state = unsafe .waits(continuation)
     }
 
-    /// Sets the result, if there is none yet; returns the continuation for the one task that
-    /// resumes it.
+    /// Sets the first result, and returns the continuation that the calling task must resume.
     func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
         let before = unsafe state
         if case .over = unsafe before { return nil }
@@ -44,15 +43,15 @@ import TurnpikeSupport
         return unsafe continuation
     }
 
-    /// Moves the result out; only the resumed caller calls this.
+    // Moves the result out. Only the resumed caller calls this method.
     func takeResult() throws -> ValkeyValue {
         guard let result = result.take() else { throw CancellationError() }
         return try result.get()
     }
 }
 
-/// Callers whose result is set, and who are resumed when the lock is free.
-// SAFETY: each continuation was taken from its caller, so no other code resumes it.
+/// Callers with a result, who are resumed when the lock is free.
+// SAFETY: each continuation was taken from its caller, and no other code resumes the continuation.
 @safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]
 
@@ -73,9 +72,9 @@ import TurnpikeSupport
 enum Route: Sendable {
     /// The primary, or any node of a cluster.
     case any
-    /// The node that has the slot of a key, if the server is a cluster.
+    /// The node with the slot of a key, if the server is a cluster.
     case key(Data)
     case node(NodeAddress)
-    /// The node that an `ASK` redirect named, and that does not have the slot yet.
+    /// The node of an `ASK` redirect, which does not have the slot yet.
     case asking(NodeAddress)
 }

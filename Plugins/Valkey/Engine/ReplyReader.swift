@@ -13,8 +13,7 @@ final class ReplyReader {
     // The beginning of a bulk string whose end has not arrived, and the number of missing bytes,
     // including the line end.
     private var content: (part: Data, missing: Int)?
-    // The arrays whose elements are being read, with the number of elements that each array still
-    // lacks.
+    // The incomplete arrays, with the number of missing elements of each array.
     private var arrays: [(values: [ValkeyValue], missing: Int)] = []
     private var count = 0
     private var size = 0
@@ -33,7 +32,7 @@ final class ReplyReader {
         }
     }
 
-    // Takes a line, or the beginning of a line; returns the value of a complete line.
+    // Takes a line or the beginning of a line, and returns the value of a complete line.
     private func nextLine(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         let type = line.first ?? rest[rest.startIndex]
         guard "+-:$*".utf8.contains(type) else { throw fault("a value has an unknown type") }
@@ -54,7 +53,7 @@ final class ReplyReader {
         return try value(type, line[1..<(line.count - 2)], &rest)
     }
 
-    // - Returns: Nil if the bytes are the head of a value, whose content or elements follow.
+    // - Returns: The value, or nil if the content or elements of the value follow.
     private func value(
         _ type: UInt8, _ text: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
     ) throws -> ValkeyValue? {
@@ -85,12 +84,12 @@ final class ReplyReader {
         if arrays.count >= limits.maxDepth { throw fault("a reply has too many levels of arrays") }
         count += 1
         arrays.append(([], length))
-        // Only 64 elements are reserved, because a server may announce more elements than it sends.
+        // Only 64 elements are reserved, because a server may declare more elements than it sends.
         arrays[arrays.count - 1].values.reserveCapacity(min(length, 64))
         return nil
     }
 
-    // Takes bytes of a bulk string; returns the string when it is complete.
+    // Takes bytes of a bulk string, and returns the complete string.
     private func restOfContent(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
         guard var (part, missing) = content.take() else { return nil }
         let new = rest.prefix(missing)
@@ -112,7 +111,7 @@ final class ReplyReader {
         size += bytes
     }
 
-    // Adds a value to the innermost array, or passes it on as a reply.
+    // Adds a value to the innermost array, or passes the value to `body` as a reply.
     private func add(_ value: ValkeyValue, _ body: (ValkeyValue) -> Void) throws {
         count += 1
         if count > limits.maxValues { throw fault("a reply has too many values") }

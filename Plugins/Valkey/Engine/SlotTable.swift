@@ -6,17 +6,18 @@ struct SlotTable {
     private(set) var nodes: [NodeAddress] = []
     private var owners = [UInt16](repeating: .max, count: KeySlot.count)
 
-    /// The most nodes that are connected, or that are connected before a command needs them.
+    /// The maximum numbers of connected nodes, and of nodes that are connected before the first
+    /// command.
     static let nodeLimit = 512
     static let earlyLimit = 16
 
     /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
-    /// Reads the reply of `CLUSTER SLOTS`; nil if the reply has another form.
+    /// Reads the reply of `CLUSTER SLOTS`, or returns nil if the reply has another form.
     ///
-    /// Invalid entries are skipped. Reading runs under the engine's lock, so each slot is in at
-    /// most one range.
+    /// Invalid entries are skipped. The ranges must not exceed the number of slots, because this
+    /// code runs under the engine's lock.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }
         var left = KeySlot.count
@@ -64,8 +65,7 @@ struct SlotTable {
 enum KeySlot {
     static let count = 16_384
 
-    /// Returns the slot of a key; if the text between the key's first braces is not empty, this
-    /// text alone decides.
+    /// Returns the slot of a key, from the text between the key's first braces if it is not empty.
     static func of(_ key: Data) -> Int {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")) else { return crc(key) }
         let rest = key[key.index(after: open)...]
@@ -81,7 +81,7 @@ enum KeySlot {
         return Int(sum) % count
     }
 
-    // CRC-16/XMODEM.
+    // The table of CRC-16/XMODEM.
     private static let table: [UInt16] = (0..<256).map { byte in
         (0..<8).reduce(UInt16(byte) << 8) { sum, _ in
             sum & 0x8000 == 0 ? sum << 1 : sum << 1 ^ 0x1021
@@ -91,11 +91,11 @@ enum KeySlot {
 
 enum ClusterRedirect: Equatable {
     case moved(slot: Int, to: NodeAddress)
-    /// The slot is being moved; only this one command must be sent to the other node.
+    /// The slot is moving. Only this command must be sent to the other node.
     case ask(NodeAddress)
 
     /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`.
-    /// - Returns: Nil if the text is something else, or if its address cannot be that of a node.
+    /// - Returns: Nil if the text has another form, or the address cannot be a node.
     init?(_ text: String, by server: NodeAddress) {
         guard text.hasPrefix("MOVED ") || text.hasPrefix("ASK ") else { return nil }
         let words = text.split(separator: " ")

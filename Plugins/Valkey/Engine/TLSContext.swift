@@ -3,12 +3,13 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-// SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks it.
+// SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks the
+// context.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
     private static let fault = load(nil)
 
-    /// Loads the certificates of a file, or those of the system.
+    /// Loads the certificates of a file or of the system.
     ///
     /// Throws ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL. Tests load another
     /// library.
@@ -41,7 +42,8 @@ import TurnpikeCore
     }
 }
 
-// SAFETY: the pointer is valid until `deinit`. Not `Sendable`: only the engine's thread uses it.
+// SAFETY: the pointer is valid until `deinit`. The class is not `Sendable`, because only the
+// engine's thread uses it.
 @safe final class TLSChannel {
     enum Progress { case done, wantsRead, wantsWrite, failed(String) }
 

@@ -30,7 +30,7 @@ extension ValkeyEngine {
         return try pending.takeResult()
     }
 
-    /// - Returns: False if there is a result already. The caller must then not wait.
+    /// - Returns: False if a result already exists, and the caller must not wait.
     private func submit(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
@@ -52,7 +52,7 @@ extension ValkeyEngine {
         return waits
     }
 
-    /// - Returns: The bytes that the caller must write to the socket; nil if another thread writes.
+    /// - Returns: The bytes that the caller must write, or nil if another thread writes.
     private func place(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply, _ state: inout State
     ) throws -> Writing? {
@@ -79,7 +79,8 @@ extension ValkeyEngine {
         _ pending: PendingReply, on connection: Connection, _ now: Int64, _ state: inout State
     ) -> Writing? {
         if poller.isTurn {
-            // Before the engine's thread waits, it reads its alarm and writes what is left.
+            // The engine's thread reads the alarm and writes the remaining bytes before the next
+            // wait.
             state.hasOwn = true
             let (bytes, underWay) = (connection.output.count, connection.life.pending.count)
             guard connection.gathering.isPiece(bytes, of: underWay) else { return nil }
@@ -87,7 +88,7 @@ extension ValkeyEngine {
         }
         if pending.deadline < state.alarm { setAlarm(pending.deadline, &state) }
         if !connection.life.isIdle || holds(connection, at: now, &state) { return nil }
-        // OpenSSL works on one thread.
+        // With TLS, only the engine's thread writes.
         if tls == nil { return beginWrite(connection, now) }
         leave(connection, &state)
         return nil
@@ -162,7 +163,7 @@ extension ValkeyEngine {
         return connection.takeOutput(at: now)
     }
 
-    /// Leaves the output of a connection to the engine's thread, which sends it in its next turn.
+    /// Leaves the output of a connection to the engine's thread.
     func leave(_ connection: Connection, _ state: inout State) {
         guard !connection.output.isEmpty,
             case .poll = connection.life.handle(.outputReady(byCaller: false))
@@ -180,7 +181,7 @@ extension ValkeyEngine {
         }
     }
 
-    /// - Returns: Whether there is more to write. If so, `rest` has the bytes.
+    /// - Returns: Whether more bytes must be written. If true, `rest` contains the bytes.
     private func wrote(
         _ count: Int64, _ rest: inout Writing.Rest, _ connection: Connection, _ state: inout State
     ) -> Bool {
@@ -214,7 +215,7 @@ extension ValkeyEngine {
 }
 
 extension Int64 {
-    /// The sum; on an overflow, the largest or smallest number.
+    /// Returns the sum, or after an overflow the largest or smallest number.
     func addingClamped(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other > 0 ? .max : .min) : sum

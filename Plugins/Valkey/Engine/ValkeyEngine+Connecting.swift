@@ -177,7 +177,7 @@ extension ValkeyEngine {
         state.figures.connections += 1
         connection.node.succeed(at: connection.address)
         for command in state.takeLine(of: connection.node) where !command.pending.isOver {
-            // The slots may have become known while the command waited.
+            // The slots may have become known during the wait of the command.
             let target = state.node(for: command.route)
             guard let connection = target.bestConnection else {
                 target.wantedAt = Poller.now

@@ -7,13 +7,13 @@ import TurnpikeSupport
 
 /// Runs tasks on the engine's thread.
 ///
-/// The commands of these tasks are sent in pieces, and the last piece when each task has had its
-/// turn. So no other thread has to be woken. Unless another thread is writing, no command waits for
-/// a clock.
+/// The commands of these tasks are sent in pieces, and the last piece is sent after each task has
+/// run. No other thread must be woken. Unless another thread is writing, no command waits for a
+/// time.
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The engine's thread runs its jobs before it waits, so it need not be woken.
+        // No wake-up is needed, because the engine's thread runs the jobs before the next wait.
         if poller.isTurn, jobs.add(job) { return }
         // A job in this loop may release the client, and with the client the engine.
         let own = unsafe Unmanaged.passRetained(self)
@@ -24,7 +24,7 @@ extension ValkeyEngine: TaskExecutor {
 
     /// Runs the waiting jobs.
     ///
-    /// Jobs that these jobs add run later, after the network is served.
+    /// Jobs that are added during this method run after the next check of the network.
     func runJobs(_ list: inout [UnownedJob]) {
         jobs.take(into: &list)
         for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
@@ -43,7 +43,7 @@ extension ValkeyEngine: TaskExecutor {
     }
 }
 
-/// The object with which the engine's thread waits.
+/// The object for the waits of the engine's thread.
 // SAFETY: the pointer is valid until `free`, which the engine calls at its end, when its thread has
 // ended. Any thread may call `wake`. `setAlarm` is called inside the engine's lock. Only the
 // engine's thread waits.
@@ -62,7 +62,7 @@ extension ValkeyEngine: TaskExecutor {
     func free() { unsafe tpv_poller_free(pointer) }
     func wake() { unsafe tpv_poller_wake(pointer) }
     func setAlarm(_ time: Int64) { unsafe tpv_poller_set_alarm(pointer, time) }
-    /// Sets whether the thread will do the remaining work before it waits.
+    /// Sets whether the thread will do the remaining work before the next wait.
     func setTurn(_ isTurn: Bool) { unsafe tpv_poller_set_turn(pointer, isTurn) }
     var isTurn: Bool { unsafe tpv_poller_is_turn(pointer) }
     func wait(_ polls: inout [tpv_poll], sleeping sleeps: Bool) {

@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension ValkeyEngine {
     /// Passes replies to the waiting commands, in order.
     ///
-    /// A reply that was passed on is replaced by null.
+    /// Null replaces each passed reply in the array.
     func take(
         _ replies: inout [ValkeyValue], from connection: Connection, _ state: inout State
     ) {
@@ -34,16 +34,16 @@ extension ValkeyEngine {
         case .command:
             let isNoPrimary = Self.isNoPrimary(reply)
             if let pending = command.reply, !pending.isOver {
-                // The reply is moved, because a copy costs two atomic operations. Replies that no
-                // caller waits for stay in the array, so that they are freed outside of the lock.
+                // The reply is moved, because a copy costs two atomic operations. Replies without a
+                // waiting caller stay in the array, and are freed outside of the lock.
                 var moved = ValkeyValue.null
                 swap(&moved, &reply)
                 state.outcomes.add(pending, .success(moved))
             }
             guard isNoPrimary else { return }
             if state.table != nil { return refreshSlots(&state) }
-            // The primary has become a replica, so the client asks its addresses again for the
-            // primary.
+            // The primary has become a replica. The client therefore searches for the primary
+            // again.
             let text = "\(connection.address) is a replica now; the client looks for the primary"
             fail(connection, &state, ClientError(.connection, text))
         case .asking: break
@@ -55,21 +55,21 @@ extension ValkeyEngine {
 
     private static func isNoPrimary(_ reply: ValkeyValue) -> Bool {
         guard case .error(let text) = reply else { return false }
-        // Before Redis 7, the error of a script quotes the error of its command.
+        // Before Redis 7, the error of a script contains the error of the script's command.
         return text.hasPrefix("READONLY") || text.hasPrefix("MASTERDOWN")
             || text.contains("-READONLY ")
     }
 
     // MARK: The end of a connection
 
-    /// Closes a connection because of a fault, and decides when the next one is tried.
+    /// Closes a connection because of a fault, and sets the time of the next attempt.
     func fail(_ connection: Connection, _ state: inout State, _ fault: ClientError) {
         if connection.life.isOver { return }
         let (node, wasReady) = (connection.node, connection.life.isReady)
         close(connection, &state, fault)
         let now = Poller.now
         if wasReady {
-            // The connection worked, so another connection may work at once.
+            // The connection had worked. Another connection may therefore work at once.
             node.fault = fault
             if !node.isConnected, !node.isTrying { node.retryAt = now }
             if state.table != nil { refreshSlots(&state) }
@@ -79,7 +79,7 @@ extension ValkeyEngine {
         pause(node, fault, now, &state)
     }
 
-    /// Continues with another address; if all addresses have been tried, waits first.
+    /// Continues with another address, after a pause if all addresses were tried.
     func pause(_ node: Node, _ fault: ClientError, _ now: Int64, _ state: inout State) {
         if node.isConnected {
             node.retryAt = now.addingClamped(backoff(after: 5, &state))
@@ -97,9 +97,9 @@ extension ValkeyEngine {
         if state.table != nil { refreshSlots(&state) }
     }
 
-    // Exponential with full jitter: the upper bound doubles from 50 ms to 400 ms, and a pause is at
-    // least 5 ms. After an outage, longer pauses would let some replicas share again long before
-    // others.
+    // The pause is exponential with full jitter. The upper bound doubles from 50 ms to 400 ms, and
+    // a pause is at least 5 ms. With longer pauses, some replicas would return to the server long
+    // before others.
     private func backoff(after failures: Int, _ state: inout State) -> Int64 {
         let limit = Int64(50) << Int64(min(max(failures - 1, 0), 3)) * 1_000_000
         return .random(in: 5_000_000...limit, using: &state.random)
@@ -130,7 +130,7 @@ extension ValkeyEngine {
 
     private static let refreshInterval: Int64 = 250_000_000
 
-    /// Asks for the slots of the cluster, but not too often.
+    /// Requests the slots of the cluster, but not too often.
     func refreshSlots(_ state: inout State) {
         let now = Poller.now
         guard !state.isRefreshing, now >= state.refreshAt,
@@ -142,7 +142,7 @@ extension ValkeyEngine {
         leave(connection, &state)
     }
 
-    /// Notes the new node of a slot, and asks for the other slots.
+    /// Records the new node of a slot, and requests the other slots.
     func moved(_ slot: Int, to address: NodeAddress) {
         withState { state in
             if state.table == nil { state.table = SlotTable() }

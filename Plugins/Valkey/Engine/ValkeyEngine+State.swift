@@ -4,13 +4,13 @@ import Synchronization
 import TurnpikeCore
 
 extension ValkeyEngine {
-    // SAFETY: used only inside the lock.
+    // SAFETY: the value is used only inside the lock.
     struct State: @unchecked Sendable {
         enum Ending { case none, asked, over }
 
         let home: Node
         var nodes: [NodeAddress: Node] = [:]
-        /// The slots of the cluster; nil if the server is not known to be a cluster.
+        /// The slots of the cluster, or nil if the server is not known to be a cluster.
         var table: SlotTable?
         /// Whether a request for the slots is running, and the earliest time of the next request.
         var isRefreshing = false
@@ -18,17 +18,17 @@ extension ValkeyEngine {
         var lookups: Set<NodeAddress> = []
 
         var ending = Ending.none
-        /// Whether the thread waits and so must be woken, and whether it will be woken.
+        /// Whether the thread waits and needs a wake-up, and whether a wake-up will follow.
         var isAsleep = false
         private var wakes = false
-        /// Whether tasks on the thread have added commands; the thread writes these commands after
-        /// the tasks' turns.
+        /// Whether tasks on the thread have added commands, which the thread writes after these
+        /// tasks.
         var hasOwn = false
         /// The latest time at which the thread wakes up.
         var alarm = Int64.max
         var waiting = 0
         private(set) var lineBytes = 0
-        /// Callers whose result is set, and who are resumed when the lock is free.
+        /// Callers with a result, who are resumed when the lock is free.
         var outcomes = Outcomes()
         var figures = Figures()
         /// Decides the length of the pauses between attempts to connect.
@@ -51,7 +51,7 @@ extension ValkeyEngine {
             }
         }
 
-        /// Lets the client connect to the nodes of a cluster before a command needs them.
+        /// Makes the client connect to the nodes of a cluster before the first command.
         mutating func wantNodes(at now: Int64) {
             for address in table?.nodes.prefix(SlotTable.earlyLimit) ?? [] {
                 node(at: address).wantedAt = now
@@ -64,7 +64,7 @@ extension ValkeyEngine {
                 node.isRetired = false
                 return node
             }
-            // A server may name any number of nodes.
+            // The limit is needed, because a server may report any number of nodes.
             if nodes.count >= SlotTable.nodeLimit { return home }
             let node = Node([address])
             nodes[address] = node
@@ -126,13 +126,12 @@ extension ValkeyEngine {
         }
     }
 
-    /// Runs a body inside the lock; after that, wakes the thread, and resumes the callers whose
-    /// result is set.
+    /// Runs a body inside the lock, then wakes the thread, and resumes the callers with a result.
     func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         var outcomes = Outcomes()
         let (result, wakes) = state.withLock { state in
             let result = body(&state)
-            // The thread swaps two lists of outcomes, so that both keep their memory.
+            // The thread swaps two lists of outcomes, and both lists keep their memory.
             if !state.outcomes.isEmpty { swap(&outcomes, &state.outcomes) }
             return (result, state.takeWake())
         }

@@ -6,11 +6,11 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    // For this long after the last command, the client reconnects a lost connection in the
+    // The time after the last command for which the client reconnects a lost connection in the
     // background.
     private static let demandTime: Int64 = 3_000_000_000
 
-    /// Ends operations that are late, begins those that are due, and returns the next due time.
+    /// Ends late operations, begins due operations, and returns the next due time.
     func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now
         for node in state.allNodes {
@@ -23,7 +23,7 @@ extension ValkeyEngine {
             beginDue(node, now, &state)
             if node.isRetired { retire(node, &state) }
         }
-        // The loop may have changed other nodes, so the due times are computed after it.
+        // The due times are computed after the loop, because the loop may change other nodes.
         return state.allNodes.reduce(.max) { min($0, due($1, now)) }
     }
 

@@ -9,9 +9,8 @@ import TurnpikeSupport
 /// The connections of a client, and the thread that waits for them.
 ///
 /// Callers write their commands themselves if no thread is writing. Commands that other callers add
-/// meanwhile are sent in one piece. The thread connects, reads, and watches the time limits. The
-/// ``ConnectionStateMachine`` of each connection gets the events, and returns the action to
-/// perform.
+/// during a write are sent in one piece. The thread connects, reads, and enforces the time limits.
+/// The ``ConnectionStateMachine`` of each connection receives the events, and returns the action.
 final class ValkeyEngine: Sendable {
     let url: ValkeyURL
     let tls: TLSContext?
@@ -28,8 +27,8 @@ final class ValkeyEngine: Sendable {
         ClientError(.cancelled, "the Valkey client was shut down; make a new one")
     }
 
-    // With a quarter of this size, 64 look-ups of 64 KiB at once take 10 to 20 % longer
-    // (`bench fleet-cache`). Each read then acknowledges its bytes.
+    // With a quarter of this size, 64 simultaneous look-ups of 64 KiB take 10 to 20 % longer
+    // (`bench fleet-cache`), because each read then acknowledges its bytes.
     private static let inputSize = 256 << 10
     // The maximum number of reads from one connection before the other connections are served.
     private static let readsInARow = 16
@@ -46,24 +45,24 @@ final class ValkeyEngine: Sendable {
         self.meter = meter
         poller = try Poller()
         let home = Node(url.addresses)
-        // The thread connects at once, so that the first command finds a connection.
+        // The thread connects at once, because the first command should find a connection.
         home.wantedAt = Poller.now
         state = Mutex(State(home: home, random: randomSource.generator(forCall: 0)))
         for (name, text) in Figures.help { meter?.describe(name, as: text) }
-        // The counters exist from the start, so that an alert sees even the first failure as a
+        // The counters exist from the start, because an alert must notice the first failure as a
         // change.
         for name in ["commands", "failures", "connects"] {
             meter?.add(0, to: "turnpike.valkey." + name, labels: [:])
         }
-        // `stop` or `shutdown` ends the thread; the client's `deinit` calls `stop`.
+        // `stop` or `shutdown` ends the thread, and the client's `deinit` calls `stop`.
         let thread = Thread { self.run() }
-        // The stack is as large as the system's default, because tasks may run on this thread.
+        // The stack has the system's default size, because tasks may run on this thread.
         thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
 
-    // The thread keeps the engine alive. So when the engine is released, the thread has ended.
+    // The thread has already ended, because a running thread keeps the engine alive.
     deinit { poller.free() }
 
     // MARK: From any thread
@@ -126,7 +125,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does the due work, and prepares the next wait; returns false at the end of the thread.
+    /// Does the due work and prepares the next wait, or returns false at the end of the thread.
     private func turn(
         _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]
     ) -> Bool {
@@ -173,8 +172,8 @@ final class ValkeyEngine: Sendable {
         _ outcomes: inout Outcomes
     ) {
         guard let channel = connection.channel else { return }
-        // A poll does not report bytes that OpenSSL has already read, so TLS reads until it is
-        // empty.
+        // With TLS, the thread reads all bytes, because a poll does not report bytes that OpenSSL
+        // has already read.
         for _ in 0..<(channel.tls == nil ? Self.readsInARow : .max) {
             let count = channel.receive(&input)
             if count == Int64(TPV_AGAIN) { return }

@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// The URL of one server or of several: `redis://user:password@host:6379,other:6380/0`.
+/// The URL of servers, such as `redis://user:password@host:6379,other:6380/0`.
 struct ValkeyURL: Sendable {
     private(set) var addresses: [NodeAddress] = []
     private(set) var credentials: Credentials?
@@ -14,8 +14,8 @@ struct ValkeyURL: Sendable {
     private static let addressLimit = 64
     private static let schemes = ["redis": false, "valkey": false, "rediss": true, "valkeys": true]
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with a text that says what to
-    ///   write instead. The text does not quote the URL, which may contain a password.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with a remedy. The text does not
+    ///   contain the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
             throw Self.fault("the URL needs a scheme: write redis://host:6379/0")
@@ -34,7 +34,7 @@ struct ValkeyURL: Sendable {
             throw Self.fault(
                 "the URL has a query or a fragment; escape ? as %3F and # as %23 in a password")
         }
-        // A password may contain an unescaped `@`, so the last `@` ends it.
+        // The last `@` ends the password, which may contain an unescaped `@`.
         if let at = rest.lastIndex(of: "@") {
             try readUser(rest[..<at])
             rest = rest[rest.index(after: at)...]
@@ -136,7 +136,7 @@ struct ValkeyURL: Sendable {
 }
 
 extension ValkeyURL: DescriptionReflectable {
-    /// Whether nobody else can read the traffic: it is encrypted, or does not leave the machine.
+    /// Whether the traffic is encrypted or stays on the machine.
     var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
 
     var description: String {
@@ -148,7 +148,7 @@ extension ValkeyURL: DescriptionReflectable {
     }
 }
 
-/// The address of a node: a host and a port, or the path of a socket.
+/// The address of a node, which is a host and a port, or the path of a socket.
 struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IP address without brackets, or a path that begins with `/`.
     let host: String
@@ -164,7 +164,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
     }
 
-    /// The maximum number of bytes of a host (RFC 1035 §2.3.4 has 253).
+    /// The maximum number of bytes of a host, above the 253 of RFC 1035 §2.3.4.
     private static let hostLimit = 255
 
     init(host: String, port: UInt16) {
@@ -172,9 +172,9 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Creates the address that a server has named; nil if it is invalid.
+    /// Creates the address that a server has reported, or returns nil if the address is invalid.
     ///
-    /// An empty host means the host of that server.
+    /// An empty host means the host of the server.
     init?(named host: String, port: Int64, by server: NodeAddress) {
         guard let port = UInt16(exactly: port), port > 0 else { return nil }
         if host.isEmpty {
@@ -187,8 +187,8 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(host: host, port: port)
     }
 
-    /// Creates the address of a redirect, such as `127.0.0.1:6381`; an IPv6 address has no brackets
-    /// there.
+    /// Creates the address of a redirect, such as `127.0.0.1:6381` or an IPv6 address without
+    /// brackets.
     init?(redirect text: Substring, by server: NodeAddress) {
         guard let colon = text.lastIndex(of: ":"),
             let port = Int64(text[text.index(after: colon)...])

@@ -6,19 +6,20 @@ import TurnpikeSharedState
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.
+/// The names of a server's keys for shared state, in the form `turnpike:{<key>}:<part>`.
 ///
-/// The braces mark the hash tag, which decides which node of a cluster has a key. So one node has
-/// all parts of a key.
+/// The braces mark the hash tag, which selects the node of a cluster for a key. One node therefore
+/// has all parts of a key.
 enum SharedKey {
-    // A longer key is replaced by its digest, because a server keeps each name in memory.
+    // A digest replaces a longer key, because a server keeps each name in memory.
     private static let longest = 200
 
     static func name(_ key: String, _ part: String) -> String { "turnpike:{\(tag(key))}:\(part)" }
 
     static func name(_ key: String, _ rule: QuotaRule) -> String {
         let identity = rule.identity
-        // A key may contain any text of a user, and a server quotes its keys in errors.
+        // Other keys are replaced by a digest, because a key may contain any text of a user, and a
+        // server prints keys in errors.
         let isPlain =
             identity.utf8.count <= longest
             && identity.utf8.allSatisfy { (0x21...0x7E).contains($0) }
@@ -28,7 +29,7 @@ enum SharedKey {
                 + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
     }
 
-    /// The text for a hash tag, different for each key; the text has no braces and is not empty.
+    /// Returns a unique text for a hash tag, which has no braces and is not empty.
     private static func tag(_ key: String) -> String {
         if key.utf8.count > longest {
             return "%#" + SHA256.digest(of: Data(key.utf8)).hexadecimal
@@ -48,10 +49,10 @@ enum SharedKey {
     }
 }
 
-/// The reply of a script of shared state: a list of numbers.
+/// The reply of a script of shared state, as a list of numbers.
 struct SharedReply {
-    // The longest time for an operation on shared state. Gates wait for a shorter time, but need a
-    // late answer to give its permits back.
+    // The time limit for an operation on shared state. Gates wait for a shorter time, but need a
+    // late answer to return the permits.
     static let timeLimit = Duration.seconds(2)
 
     private let values: [ValkeyValue]
@@ -62,7 +63,7 @@ struct SharedReply {
 
     var count: Int { values.count }
 
-    /// A whole number within a range.
+    /// Returns a whole number within a range.
     func integer(_ index: Int, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let number: Int? =
             switch values.indices.contains(index) ? values[index] : .null {
@@ -74,9 +75,9 @@ struct SharedReply {
         return number
     }
 
-    /// A time in microseconds, rounded up to a nanosecond, so that nothing happens too early.
+    /// Returns a time in microseconds, rounded up to a nanosecond.
     ///
-    /// An excess below the error of an inexact addition does not count.
+    /// An excess below the error of an inexact addition is not rounded up.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],
             let microseconds = Double(String(decoding: data, as: UTF8.self)), !microseconds.isNaN
@@ -102,8 +103,8 @@ extension Duration {
     /// The duration in microseconds, the unit of the scripts.
     var microseconds: Double { Double(wholeNanoseconds) / 1000 }
 
-    /// The duration in whole milliseconds, rounded up, at least 1, and small enough to be added to
-    /// a server's time.
+    /// The duration in whole milliseconds, rounded up, from 1 to a number that can be added to a
+    /// server's time.
     var expiryMilliseconds: Int {
         let nanoseconds = min(max(wholeNanoseconds, 1), .max - 1_000_000)
         return Int(truncatingIfNeeded: (nanoseconds + 999_999) / 1_000_000)

@@ -7,10 +7,10 @@ import TurnpikeSupport
 public import TurnpikeTraffic
 
 extension ValkeyServer {
-    // A double cannot represent every whole number above this one.
+    // Above this number, a double cannot represent every whole number.
     private static let mostPermits = 1 << 53
 
-    /// Takes permits, or takes none, by the server's clock.
+    /// Takes permits or none, by the server's clock.
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         let keys =
             [SharedKey.name(request.key, "cooldown")]
@@ -73,8 +73,8 @@ extension QuotaRule {
 /// any other text, has all its permits.
 enum QuotaScripts {
     // Times count from 2026-01-01. If the server's clock has gone back, the script treats the time
-    // as unchanged, so TAT goes back too. The new time must be written, because otherwise the
-    // backlog would stay until the clock has caught up.
+    // as unchanged, and TAT goes back too. Without writing the new time, the backlog would stay
+    // until the clock has reached the old time.
     private static let state = """
         local time = redis.call('TIME')
         local now = (time[1] - 1767225600) * 1000000 + time[2]
@@ -108,11 +108,11 @@ enum QuotaScripts {
 
         """
 
-    /// Takes permits of a quota, or takes none.
+    /// Takes permits of a quota or none.
     ///
-    /// The first key is that of the cool-down. The other keys are those of the rules. The
-    /// arguments: the minimum, the maximum, the reach, and the interval and burst of each rule. The
-    /// reply is one of three lists: 0, the permits and the offset of each rule; 1 and the time
+    /// The first key is the key of the cool-down, and the other keys are the keys of the rules. The
+    /// arguments are the minimum, the maximum, the reach, and the interval and burst of each rule.
+    /// The reply is one of three lists: 0, the permits and the offset of each rule; 1 and the time
     /// until the first permit; 2 and the milliseconds of the cool-down. A permit that is due within
     /// a nanosecond counts as due, because additions are inexact.
     static let take = ValkeyScript(
@@ -145,8 +145,8 @@ enum QuotaScripts {
 
     /// Returns permits, or charges more permits.
     ///
-    /// Each rule has a key. The arguments: the permits, and for each rule the interval and how far
-    /// ahead a charge may move TAT.
+    /// Each rule has a key. The arguments are the permits, and for each rule the interval and the
+    /// longest time ahead to which a charge may move TAT.
     static let giveBack = ValkeyScript(
         state + """
             local permits = tonumber(ARGV[1])
@@ -167,7 +167,7 @@ enum QuotaScripts {
 
     /// Lowers the remaining permits of the rule of the key.
     ///
-    /// The argument: the least backlog.
+    /// The argument is the minimum backlog.
     static let lower = ValkeyScript(
         state + """
             local backlog, fault = read(KEYS[1])

@@ -6,15 +6,15 @@ public import TurnpikeSharedState
 /// Stores the state that the replicas of a service share.
 ///
 /// All times are by the server's clock. Each operation is one script or command. The names of a
-/// key's state begin with `turnpike:{<key>}:`, so one node of a cluster has all of it. An
-/// unreadable value counts as missing, and is replaced. A key of another type is an error with the
-/// key's name. All keys expire, except tokens without a lifetime. The user of the URL needs the
+/// key's state begin with `turnpike:{<key>}:`. One node of a cluster therefore has the whole state.
+/// An unreadable value counts as missing, and is replaced. A key of another type is an error with
+/// the key's name. All keys expire, except tokens without a lifetime. The user of the URL needs the
 /// keys `turnpike:*` and the commands `EVAL`, `EVALSHA`, `GET`, `GETRANGE`, `SET`, `DEL`, `PTTL`,
 /// `PEXPIRE`, `TIME`, `ZADD`, `ZCARD` and `ZREMRANGEBYSCORE`.
 extension ValkeyServer: SharedStore {}
 
 extension ValkeyServer {
-    // The key expires when the cool-down ends. The content of the key has no meaning.
+    // The key expires at the end of the cool-down. The content of the key has no meaning.
     private static let coolDown = ValkeyScript(
         """
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then
@@ -23,7 +23,7 @@ extension ValkeyServer {
         return 0
         """)
 
-    /// Begins a cool-down, or prolongs it.
+    /// Begins or prolongs a cool-down.
     public func coolDown(for duration: Duration, _ key: String) async throws {
         if duration <= .zero { return }
         _ = try await run(
@@ -31,7 +31,7 @@ extension ValkeyServer {
             arguments: [Data(duration.expiryMilliseconds)], within: SharedReply.timeLimit)
     }
 
-    /// The remaining time of a cool-down; nil if there is no cool-down.
+    /// Returns the remaining time of a cool-down, or nil without a cool-down.
     public func cooldown(of key: String) async throws -> Duration? {
         let name = SharedKey.name(key, "cooldown")
         let reply = SharedReply(
@@ -43,8 +43,8 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer {
-    // A sorted set. Each member is a replica, and its score is the time until which the replica
-    // counts, in milliseconds. A time too far ahead means that the server's clock has gone back.
+    // The key is a sorted set. Each member is a replica, and the score is the time in milliseconds
+    // until which the replica counts. If a time is too far ahead, the server's clock has gone back.
     private static let beat = ValkeyScript(
         """
         local time = redis.call('TIME')
@@ -76,16 +76,16 @@ extension ValkeyServer {
                 Self.beat, keys: [SharedKey.name(group, "replicas")],
                 arguments: [Data(replica.utf8), Data(lifetime.expiryMilliseconds)],
                 within: SharedReply.timeLimit))
-        // A lifetime of a millisecond may be over before the count, so the count is at least 1.
+        // The count is at least 1, because a lifetime of a millisecond may end before the count.
         return max(try reply.integer(0, in: 0...Self.mostReplicas), 1)
     }
 }
 
 extension ValkeyServer {
-    // The first key is the lock: its value is the fencing number, and the key expires with the
-    // lock. The second key has the last fencing number. A fencing number is at least the server's
-    // time in milliseconds, so the numbers grow even if a server has lost its data. So the second
-    // key may expire too, after 30 days.
+    // The first key is the lock, with the fencing number as value, and expires with the lock. The
+    // second key contains the last fencing number. A fencing number is at least the server's time
+    // in milliseconds. The numbers therefore grow even after a loss of the server's data, and the
+    // second key may expire too, after 30 days.
     private static let takeLock = ValkeyScript(
         """
         local left = redis.call('PTTL', KEYS[1])
@@ -131,7 +131,7 @@ extension ValkeyServer {
         }
     }
 
-    /// Ends a lock, if it has not ended already.
+    /// Ends a lock that has not already ended.
     public func unlock(_ lock: SharedLock) async throws {
         _ = try await run(
             Self.endLock, keys: [SharedKey.name(lock.key, "lock")],
@@ -163,7 +163,7 @@ extension ValkeyServer {
         """)
     private static let fenceDigits = 20
 
-    /// The content under a key; nil if there is no content.
+    /// Returns the content under a key, or nil without content.
     public func token(_ key: String) async throws -> StoredToken? {
         let name = SharedKey.name(key, "token")
         let value = try await send(
@@ -180,7 +180,7 @@ extension ValkeyServer {
         }
     }
 
-    /// Replaces the content under a key, unless it was stored with a higher fencing number.
+    /// Replaces the content under a key, unless its fencing number is higher.
     public func store(
         _ token: StoredToken, _ key: String, for lifetime: Duration?
     ) async throws -> Bool {

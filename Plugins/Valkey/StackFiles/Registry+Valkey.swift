@@ -42,7 +42,7 @@ extension Registry {
             guard settings.isDryRun else {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
-            // The client does not connect here, because a file may be checked on another machine.
+            // The check of a file creates no client, because the check may run on another machine.
             if url.isEmpty { return MemorySharedStore() }
             do {
                 return MemorySharedStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
@@ -71,7 +71,7 @@ extension Registry {
     ///
     /// The gate may store its entries on the server of the file's `shared`.
     ///
-    /// The gate replaces that of `registerCache(shared:)`, and has the same settings.
+    /// The gate replaces the gate of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {
         registerCache { store, settings in
             guard let server = store as? ValkeyServer else { return nil }

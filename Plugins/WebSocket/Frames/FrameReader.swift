@@ -14,7 +14,7 @@ enum Opcode: UInt8 {
     var isControl: Bool { rawValue >= 8 }
 }
 
-/// A protocol violation of the peer, with the close code for the answer and a description.
+/// A protocol violation of the peer, with the close code of the client and a description.
 struct Violation: Error, Equatable {
     let code: WebSocket.CloseCode
     let message: String
@@ -27,13 +27,12 @@ struct Violation: Error, Equatable {
 
 /// Reads the frames of a server from chunks that may end anywhere (RFC 6455 §5).
 ///
-/// The reader has no side effects. The reader returns content as soon as the content arrives, and
-/// checks a head as soon as the head is complete. The reader stores only the head of a frame and
-/// the content of a control frame (at most 125 bytes).
+/// The reader has no side effects. Content is returned immediately, and a complete head is checked
+/// immediately. The reader stores only the head of a frame and the content of a control frame (at
+/// most 125 bytes).
 struct FrameReader {
     enum Event: Equatable {
-        /// The content of a message as the frame contains it. If the message is compressed, so is
-        /// this content.
+        /// The content of a frame. The content of a compressed message is still compressed.
         case content(Data, Message, isLast: Bool)
         case ping(Data)
         case pong(Data)
@@ -51,9 +50,9 @@ struct FrameReader {
         var left: Int
     }
 
-    // The frame whose head is complete; nil within a head.
+    // The current frame, or nil within a head.
     private var frame: Frame?
-    // The bytes that have arrived of an incomplete head or control frame.
+    // The bytes of an incomplete head or control frame.
     private var kept: [UInt8] = []
     private var input = Data()
     // All input before this position was already returned.
@@ -68,7 +67,7 @@ struct FrameReader {
         self.mayBeCompressed = mayBeCompressed
     }
 
-    // Adds bytes. All events of the earlier bytes must have been taken before.
+    // Adds bytes. The caller must have taken all events of the earlier bytes.
     mutating func add(_ bytes: Data) { (input, position) = (bytes, bytes.startIndex) }
 
     /// Returns the next event, or nil if more bytes are needed.
@@ -89,7 +88,7 @@ struct FrameReader {
         }
     }
 
-    // Input without unread bytes is released, because the next input may take a long time.
+    // Empty input is released, because the next input may arrive much later.
     private mutating func hasInput() -> Bool {
         if position == input.endIndex { add(Data()) }
         return position < input.endIndex
@@ -143,8 +142,7 @@ struct FrameReader {
             message = Message(isText: opcode == .text, isCompressed: isCompressed)
             messageBytes = 0
         }
-        // An empty fragment counts as one byte, so that an endless number of fragments reaches the
-        // limit.
+        // An empty fragment counts as one byte, because the number of fragments needs a limit too.
         let size64 = max(length, isFinal ? 0 : 1)
         guard size64 <= UInt64(maxMessageBytes - messageBytes) else {
             throw Violation(

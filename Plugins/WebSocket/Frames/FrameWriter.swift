@@ -46,7 +46,7 @@ enum FrameWriter {
         }
     }
 
-    // Returns a close frame. The reason is cut after at most 123 bytes, at the end of a character.
+    // Returns a close frame. The reason is truncated to 123 bytes at a character's end.
     static func close(_ code: WebSocket.CloseCode?, reason: String) -> Data {
         guard let code else { return frame(.close, Data()) }
         var content = Data([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])

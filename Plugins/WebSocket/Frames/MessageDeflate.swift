@@ -16,8 +16,7 @@ final class MessageDeflater: Sendable {
 
     init(_ agreement: DeflateAgreement) { self.agreement = agreement }
 
-    /// Compresses a part of a message, so that the peer can decompress the part without the next
-    /// one.
+    // Compresses a part of a message. The peer can decompress this part without the next part.
     func deflate(_ part: Data, isLast: Bool) throws -> Data {
         try stream.withLock { stream in
             let deflater =
@@ -27,7 +26,7 @@ final class MessageDeflater: Sendable {
             var output = try deflater.add(part) + deflater.flush()
             guard isLast else { return output }
             if agreement.clientForgets { deflater.reset() }
-            // A flush without new content adds nothing, so an empty block is sent.
+            // A flush without new content adds no bytes. An empty block is sent instead.
             if output.isEmpty { return Data([0]) }
             output.removeLast(4)
             return output.isEmpty ? Data([0]) : output
@@ -39,13 +38,12 @@ final class MessageDeflater: Sendable {
 final class MessageInflater {
     private let agreement: DeflateAgreement
     private let maxMessageBytes: Int
-    // The inflater is created for the first compressed message, so that an idle socket uses little
-    // memory.
+    // The inflater is created for the first compressed message, to save memory in idle sockets.
     private var inflater: Inflater?
     private var input = Data()
     private var isLast = false
     private var mayHaveMore = false
-    // The size of the current message so far, before and after decompression.
+    // The number of received bytes of the current message before and after decompression.
     private var encodedBytes = 0
     private var messageBytes = 0
 
@@ -62,9 +60,9 @@ final class MessageInflater {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    // Adds content. Call it only after ``next()`` has returned all pieces of the earlier content.
+    // Adds content. The caller must have taken all pieces of the earlier content with ``next()``.
     func add(_ content: Data, isLast: Bool) {
-        // The sender leaves out these four bytes at the end of a message (RFC 7692 §7.2.1).
+        // The sender omits these four bytes at the end of a message (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content
         encodedBytes += content.count
         self.isLast = isLast
@@ -87,7 +85,7 @@ final class MessageInflater {
     private func nextPiece() throws -> (piece: Data, isLast: Bool) {
         let inflater = try inflater ?? Inflater(rawWindowBits: agreement.serverWindowBits)
         self.inflater = inflater
-        // If there is one byte beyond the limit, the message is too large, and decompression stops.
+        // With one byte beyond the limit, the message is too large, and decompression stops.
         let bound = min(maxMessageBytes, max(Self.ratio * encodedBytes, Self.freeBytes))
         let room = min(Self.pieceBytes, bound - messageBytes + 1)
         let (step, piece) = try unsafe withUnsafeTemporaryAllocation(
@@ -105,8 +103,8 @@ final class MessageInflater {
             throw Violation(
                 .messageTooBig, "the peer sent a message that inflates to more than \(bytes)")
         }
-        // A sender may end the compressed stream with a message. The next message then begins
-        // another stream.
+        // A sender may end the compressed stream at the end of a message. The next message then
+        // begins another stream.
         if step.hasEnded { try inflater.reset() }
         mayHaveMore = step.produced == room || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore

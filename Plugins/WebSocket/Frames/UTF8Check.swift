@@ -4,8 +4,8 @@ import TurnpikeSupport
 
 /// Checks that text is UTF-8, in pieces that may end within a character (RFC 3629 §4).
 struct UTF8Check {
-    // The number of bytes that the current character still needs, and the allowed values of the
-    // next byte.
+    // The number of missing bytes of the current character, and the allowed values of the next
+    // byte.
     private var needed = 0
     private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 

@@ -4,9 +4,9 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension Call {
-    /// Opens a socket with the request, whose method must be GET.
+    /// Opens a socket with a request, which must be a GET.
     ///
-    /// The handshake passes through the gates like any other call. A `wss` URL is sent as `https`,
+    /// The handshake goes through the gates like any other call. A `wss` URL is sent as `https`,
     /// and a `ws` URL as `http`.
     /// - Parameters:
     ///   - protocols: The protocols to offer to the server, the preferred one first.

@@ -55,7 +55,7 @@ struct DeflateAgreement: Equatable {
     }
 
     private static func bits(_ value: String) throws(Violation) -> Int {
-        // A value may have quotes (RFC 6455 §9.1).
+        // A value may be quoted (RFC 6455 §9.1).
         let isQuoted = value.count > 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
         let text = isQuoted ? String(value.dropFirst().dropLast()) : value
         guard let bits = (8...15).first(where: { String($0) == text }) else {

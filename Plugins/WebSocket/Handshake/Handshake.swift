@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The opening handshake (RFC 6455 §4): creates its request and checks its response.
+/// The request and the checks of the opening handshake (RFC 6455 §4).
 struct Handshake {
     let protocols: [String]
     let offersDeflate: Bool
@@ -44,7 +44,7 @@ struct Handshake {
         return call
     }
 
-    /// Returns the same URI with http for ws and https for wss, because the gates know only these
+    /// Returns the URI with http for ws and https for wss, because gates support only these
     /// schemes.
     static func overHTTP(_ uri: TargetURI) -> TargetURI {
         let lowercased = uri.text.prefix(6).lowercased()

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The unread content of a socket, and the result at its end.
+/// The unread content of a socket, and the final result.
 ///
 /// While the inbox is full, the socket reads nothing from the connection.
 final class Inbox: Sendable {
@@ -12,11 +12,11 @@ final class Inbox: Sendable {
         var fragments: [WebSocket.Fragment] = []
         var bytes = 0
         var end: Result<Void, any Error>?
-        // Whether the inbox drops content beyond the limit. After the first dropped content, it
-        // drops all content.
+        // Whether the inbox drops content beyond the limit. After the first dropped content, all
+        // content is dropped.
         var dropsExcess = false
         var dropsContent = false
-        // `reader` is settled when there is content to read, `writer` when there is space.
+        // `reader` is settled when the inbox has content, and `writer` when the inbox has space.
         var reader: OneShot<Void>?
         var writer: OneShot<Void>?
 
@@ -24,7 +24,8 @@ final class Inbox: Sendable {
 
         mutating func takeFirst() -> WebSocket.Fragment? {
             if fragments.isEmpty { return nil }
-            // The limit allows only about a thousand fragments.
+            // `removeFirst` is fast enough, because the limit allows only about a thousand
+            // fragments.
             let fragment = fragments.removeFirst()
             bytes -= Inbox.size(fragment)
             return fragment
@@ -40,10 +41,10 @@ final class Inbox: Sendable {
 
     static let maxBytes = 65_536
 
-    // The constant makes small messages count too, because each fragment needs memory.
+    // The constant is the memory of a fragment, which matters for small messages.
     private static func size(_ fragment: WebSocket.Fragment) -> Int { fragment.content.count + 64 }
 
-    /// Whether there is so much unread content that the socket reads nothing from the connection.
+    /// Whether too much content is unread, and the socket therefore stops reading.
     var isFull: Bool { state.withLock { $0.isFull } }
 
     var hasReader: Bool { state.withLock { $0.reader?.isSettled == false } }
@@ -52,7 +53,7 @@ final class Inbox: Sendable {
     ///
     /// A waiting reader wakes up only in ``wakeReader()``, which is called once for all content of
     /// a read.
-    /// - Returns: False if there is no space for the content now.
+    /// - Returns: False if the inbox has no space for the content now.
     func put(_ fragment: WebSocket.Fragment) -> Bool {
         state.withLock { state in
             if state.isFull { return false }
@@ -66,7 +67,7 @@ final class Inbox: Sendable {
 
     func wakeReader() { state.withLock { $0.reader.take() }?.settle(.success(())) }
 
-    /// Drops content that does not fit from now on, instead of waiting for a slow reader.
+    /// From now on, drops content beyond the limit instead of waiting for a slow reader.
     func dropExcess() {
         let writer = state.withLock { state in
             state.dropsExcess = true
@@ -122,7 +123,7 @@ final class Inbox: Sendable {
 
     /// Returns the next message as one fragment, or nil at the end.
     ///
-    /// If the reader gives up within a message, the next reader gets the whole message.
+    /// If a reader is cancelled within a message, the next reader gets the whole message.
     func nextMessage() async throws -> WebSocket.Fragment? {
         var content = Data()
         var isText = false
@@ -151,7 +152,7 @@ final class Turn: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs an operation after all earlier operations have ended.
+    /// Runs an operation after the end of all earlier operations.
     /// - Throws: `CancellationError` if the waiting task is cancelled, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
         let moment = state.withLock { state -> OneShot<Void>? in

@@ -23,7 +23,8 @@ extension SocketCore {
                 }
                 try await write(opcode, Data(), isFirst: isFirst, isLast: true)
             } catch {
-                // A message cannot be abandoned after its first fragment.
+                // An incomplete message prevents other messages. The socket must therefore be
+                // closed.
                 if !isFirst { close(.serverError, reason: "") }
                 throw error
             }
@@ -71,15 +72,15 @@ extension SocketCore {
             defer { state.isWritingControls = true }
             return !state.isWritingControls
         }
-        // No code awaits this task. The task ends when no control frame remains, or when the
-        // connection is closed, which ends each write.
+        // No code awaits this task. The task ends when no control frame remains. A close of the
+        // connection ends each write, and thereby the task.
         guard isFirst else { return }
         Task(executorPreference: connection.executor) { await self.writeAllControls() }
     }
 
     private func writeAllControls() async {
-        // The frames are taken while the task holds the turn, so that no message can come before
-        // them.
+        // The task takes the frames while the task holds the turn. No message can precede the
+        // frames.
         while let isClose = try? await frameTurn.run({ () -> Bool? in
             let (frames, isClose) = state.withLock { state in
                 let controls = state.takeControls()
@@ -119,8 +120,7 @@ extension SocketCore {
 
     private func checkPong() {
         guard state.withLock({ $0.awaitedPong != nil }) else { return }
-        // No task reads the messages, so the pong may be among the bytes that the socket has not
-        // read.
+        // If no task reads messages, the pong may be in the bytes that the socket has not read.
         if inbox.isFull { return awaitPong() }
         handle(
             .pongMissed,

@@ -20,10 +20,10 @@ final class SocketCore: Sendable {
         var pingTimer: (any TimerToken)?
         var pingCount: UInt32 = 0
         var awaitedPong: Data?
-        // Whether a sender gave up its wait, so that the next one waits before it sends.
+        // Whether a sender was cancelled during a write. The next sender then waits first.
         var hasBacklog = false
 
-        /// Takes the control frames that may still be written, the close frame at the end.
+        /// Takes the control frames that may still be written, with the close frame at the end.
         mutating func takeControls() -> (frames: Data, isClose: Bool) {
             var frames = Data()
             if machine.state == .open {
@@ -44,8 +44,8 @@ final class SocketCore: Sendable {
     let deflater: MessageDeflater?
     let state = Mutex(State())
     let end = SharedValue<Void>()
-    // Messages are written one after another, and so are frames. A control frame may be written
-    // between two fragments of a message.
+    // Messages do not overlap, and frames do not overlap. A control frame may be written between
+    // two fragments of a message.
     let messageTurn = Turn()
     let frameTurn = Turn()
 
@@ -71,7 +71,7 @@ final class SocketCore: Sendable {
     func start() {
         // No code awaits this task, which ends with the connection. `WebSocket.deinit`, the end of
         // the client or a time limit closes the connection at the latest. The task reads on the
-        // thread that waits, so that a message wakes only the thread of its reader.
+        // thread that waits for sockets. A message therefore wakes only the reader's thread.
         Task(executorPreference: connection.executor) { await self.read() }
         schedulePing()
     }
@@ -118,8 +118,7 @@ final class SocketCore: Sendable {
         switch event {
         case .ping(let content):
             state.withLock { state in
-                // If there are many pings, the socket needs to answer only the last ones (RFC 6455
-                // §5.5.3).
+                // Of many pings, the socket needs to answer only the last ones (RFC 6455 §5.5.3).
                 if state.pongs.count == Self.maxPongs { state.pongs.removeFirst() }
                 state.pongs.append(content)
             }
@@ -173,7 +172,7 @@ final class SocketCore: Sendable {
         }
         if actions.contains(.dropExcess) { inbox.dropExcess() }
         if actions.contains(.endMessages) {
-            // If the client has asked to close, the server's close code is not an error.
+            // After a close frame of the client, the server's close code is not an error.
             let isAsked = before == .closing && event != .violated
             inbox.end(isAsked ? .success(()) : result)
         }

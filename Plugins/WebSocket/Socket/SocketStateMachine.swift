@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of a socket, and how each event changes the state.
+/// The state of a socket, and the transitions for each event.
 ///
 /// This file has no side effects. ``SocketCore`` reports events, and performs the actions that
 /// ``handle(_:)`` returns.
@@ -32,7 +32,7 @@ struct SocketStateMachine {
         /// The connection has ended or failed.
         case connectionEnded
         case limitPassed
-        /// No pong came in time.
+        /// The time limit for a pong has passed.
         case pongMissed
         /// The owner has released the socket.
         case abandoned
@@ -41,7 +41,7 @@ struct SocketStateMachine {
     /// The actions to carry out, in the order of this list.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// Drop content for which the inbox has no space, from now on.
+        /// From now on, drop content for which the inbox has no space.
         static let dropExcess = Actions(rawValue: 1 << 0)
         /// End the messages, possibly with an error.
         static let endMessages = Actions(rawValue: 1 << 1)
@@ -53,8 +53,8 @@ struct SocketStateMachine {
 
     private(set) var state = State.open
 
-    // Changes the state, and returns the actions to carry out. If an event has no meaning in the
-    // current state, it has no effect.
+    // Changes the state, and returns the actions to carry out. Events without a meaning in the
+    // current state have no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// An open file of a disk store, read and written at positions.
+// An open file of a disk store. Each read and each write has its own position.
 final class CacheFile: Sendable {
     private let descriptor: CInt
 
@@ -24,7 +24,7 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Creates a file with mode 0600; throws if the file exists.
+    // Creates a file with mode 0600. Throws an error if the file exists.
     static func new(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }
@@ -44,7 +44,7 @@ final class CacheFile: Sendable {
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             if clock.now >= end { return false }
-            // The operating system has no time limit for this lock.
+            // The system call has no time limit, and the loop therefore polls.
             usleep(1000)
         }
     }
@@ -53,7 +53,7 @@ final class CacheFile: Sendable {
 
     // MARK: State
 
-    /// The size in bytes, and the time of the last use in seconds since 1970.
+    /// Returns the size in bytes, and the time of the last use in seconds since 1970.
     func state() throws -> (size: Int64, used: Int) {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("inspect a file") }
@@ -76,19 +76,19 @@ final class CacheFile: Sendable {
 
     func touch() { futimens(descriptor, nil) }
 
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     static var now: Int { time(nil) }
 
     // MARK: Content
 
-    /// Returns fewer bytes if the file ends earlier.
+    // Reads bytes. The result is shorter at the end of the file.
     func read(_ count: Int, at offset: Int64) throws -> Data {
         var data = Data(count: count)
         let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
         return data.prefix(got)
     }
 
-    /// Numbers of eight bytes from a position on; zeros after the end of the file.
+    // Reads numbers of eight bytes. Numbers after the end of the file are zero.
     func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
         var numbers = [UInt64](repeating: 0, count: count)
         _ = try unsafe numbers.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }

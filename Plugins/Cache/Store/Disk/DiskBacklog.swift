@@ -3,21 +3,20 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The changes that wait to be written, in order.
+/// The queue of changes that are not yet written.
 ///
-/// The store writes changes together and a little later, so that no call waits for the disk.
-/// Look-ups use the waiting changes, so callers do not notice the delay.
+/// The store writes several changes together, after a short delay. No call waits for the disk.
+/// Look-ups include the queued changes, and callers do not notice the delay.
 final class DiskBacklog: Sendable {
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        // The work of a change. Until the change is written, its work decides what look-ups of the
-        // key find.
+        // The kind of a change. The kind determines the result of look-ups before the write.
         enum Work: Sendable {
-            /// An entry is stored, unless other processes have removed an entry of its bucket since
-            /// this count of removals. Look-ups find the new entry.
+            /// Stores an entry. If other processes have removed entries of the bucket since this
+            /// count of removals, nothing is stored. Look-ups find the new entry.
             case entry(StoredResponse, Data, UInt64?)
-            /// All entries of the key are removed. Look-ups find nothing.
+            /// Removes all entries of the key. Look-ups find nothing.
             case removal
             /// Look-ups wait until the change is written.
             case update(Action)
@@ -32,27 +31,27 @@ final class DiskBacklog: Sendable {
     }
 
     struct Start {
-        /// Whether to write at once, because the queue is long; otherwise a little later, together
-        /// with changes that are added meanwhile.
+        // Whether the task writes at once, because the queue is long. If false, the task starts
+        // after a delay, and includes changes that are added during the delay.
         let isNow: Bool
-        // The latest task has the highest number. Tasks with lower numbers stop.
+        // Only the task with the highest number writes.
         fileprivate let number: Int
     }
 
     enum Finding {
         case entry(CacheEntry)
         case nothing
-        /// The look-up must wait until the key's changes are written.
+        /// The look-up must wait until the changes of the key are written.
         case later
-        /// No change concerns the key, so the folder has the answer.
+        /// No queued change affects the look-up, which must read the folder.
         case folder
     }
 
     private struct State {
         var queue: [Change] = []
-        // Failed changes, which are queued again before the next change.
+        // Changes that have failed. The next change queues them again.
         var postponed: [Change] = []
-        // All changes by key, in order: queued, being written, or postponed.
+        // All unwritten changes of each key, in order.
         var changes: [CacheKey: [Change]] = [:]
         var count = 0
         var bytes = 0
@@ -94,7 +93,7 @@ final class DiskBacklog: Sendable {
 
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
-    // Accepts an entry if there is space. Returns a task if the store has no task yet.
+    // Adds an entry if the queue has space. Returns a task if the caller must start one.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -102,7 +101,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    // Accepts another change. Returns a task if the store has no task yet.
+    // Adds a change without a limit. Returns a task if the caller must start one.
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
     private func add(_ change: Change, _ state: inout State) -> Start? {
@@ -132,7 +131,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// The number of changes that a task has to write; nil if there is a later task.
+    /// Returns the number of changes to write, or nil if a later task writes the changes.
     func due(_ start: Start) -> Int? {
         state.withLock { state in
             state.start?.number == start.number ? state.queue.count : nil
@@ -151,11 +150,10 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    // If more changes fail, the disk is unusable.
+    // With more failed changes than this, the disk is unusable.
     private static let maxPostponed = 256
 
-    // Removes changes that were written or have failed. The changes in `others` are queued again
-    // before the next change, up to a limit.
+    // Removes changes that were written or have failed. Postpones `others`, up to a limit.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }
@@ -167,7 +165,7 @@ final class DiskBacklog: Sendable {
     }
 
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
-        // The condition is code of the caller, so the condition does not run within the lock.
+        // `isMatch` is code of the caller, and must not run within the lock.
         for change in state.withLock({ $0.changes[key] ?? [] }).reversed() {
             switch change.work {
             case .entry(let response, let data, _):

@@ -5,7 +5,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Content in a file, which is read and checked in blocks while the body is read.
+// Content in a file. The body reads and checks the content block by block.
 struct DiskContent: CachedContent {
     let file: CacheFile
     let layout: EntryFile.Layout
@@ -19,7 +19,7 @@ struct DiskContent: CachedContent {
         ResponseBody(source: DiskSource(self, range), length: range.count64)
     }
 
-    /// Whether the checksums of bytes that begin with this block are right.
+    // Whether the checksums of the blocks in `data` are right, with `block` as the first.
     func isRight(_ data: Data, from block: Int) -> Bool {
         var rest = data[...]
         for checksum in checksums[block...] {
@@ -82,7 +82,6 @@ private final class DiskSource: ResponseBodySource {
 }
 
 extension DispatchQueue {
-    /// Runs an action that may block on this queue.
     func run<Value: Sendable>(_ action: @escaping @Sendable () throws -> Value) async throws
         -> Value
     {

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// Adds and removes entries (`FORMAT.md`, "packs"). Everything except look-ups needs the lock.
+// Adds and removes entries (`FORMAT.md`, "packs"). All methods except look-ups need the lock.
 extension DiskFolder {
     private static let maxVariants = 8
 
@@ -21,8 +21,8 @@ extension DiskFolder {
 
     /// Stores entries as a new file, if there is space.
     ///
-    /// If another process has removed a key's entries, the new entry is not stored, and the entry
-    /// that the new entry replaces is removed.
+    /// If another process has removed a key's entries, the new entry is not stored, and the old
+    /// entries of the key are removed.
     func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
         var pack = pack
         try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { name, packs in
@@ -48,7 +48,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The old entries of these keys are out of date.
+            // The new entries are not stored, and the old entries are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -73,7 +73,7 @@ extension DiskFolder {
         }
     }
 
-    // Replaces the entry of the same variant, or the oldest entry if there are too many variants.
+    // Replaces the entry of the same variant. If there are too many variants, replaces the oldest.
     private func add(
         _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
     ) throws {
@@ -92,13 +92,13 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // The old entry of this key is out of date, too.
+            // The other entries of the key are out of date too.
             try removeAll(entry.mark, index, &usage)
         }
     }
 
-    // Frees the space of an entry that the index does not contain any more. If freeing fails, the
-    // space becomes free when the file is removed.
+    // Frees the space of an entry after its removal from the index. If freeing fails, the removal
+    // of the whole file frees the space.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)
@@ -128,8 +128,8 @@ extension DiskFolder {
         for place in try index.places(mark) { try remove(place, index, &usage) }
     }
 
-    // Replaces an entry's head, if the entry still exists. Returns false if the head does not fit;
-    // the entry is then removed.
+    // Replaces an existing entry's head. If the head is too long, removes the entry and returns
+    // false.
     func update(
         _ old: StoredResponse, to response: StoredResponse, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -154,7 +154,7 @@ extension DiskFolder {
             let number: UInt32
             let entries: Int
             let room: Int64
-            /// Seconds since 1970.
+            /// The time of the last use in seconds since 1970.
             let used: Int
         }
 
@@ -175,11 +175,12 @@ extension DiskFolder {
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    /// Counts the entries, and removes files of ended processes, within the lock.
+    // Counts the entries, and removes files of ended processes. The caller holds the lock.
     func census(_ index: DiskIndex) throws -> Census {
         if let folder = try foundTemporaries() {
             for name in try folder.names() {
-                // A running writer holds the lock. The next count retries a failed removal.
+                // The writer of the file holds the file's lock while the writer runs. The next
+                // count retries a failed removal.
                 if let file = try? CacheFile.existing(name, in: folder),
                     file.lock()
                 {
@@ -187,17 +188,17 @@ extension DiskFolder {
                 }
             }
         }
-        // If the folder cannot be listed, the count fails instead of returning zero.
+        // If the folder cannot be listed, the count throws an error instead of returning zero.
         let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
         guard let packs else { return Census(files: []) }
-        // A time of use in the future comes from a wrong clock, so that file is removed first.
+        // A time in the future comes from a wrong clock. A file with such a time is removed first.
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))
-            // The index has no entry in the file, so no look-up finds the file's entries.
+            // The index contains no entry of the file, and no look-up finds the file's entries.
             if entries == 0, (try? packs.remove(name)) != nil { continue }
             guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(
@@ -208,14 +209,14 @@ extension DiskFolder {
         return Census(files: files)
     }
 
-    /// Frees space if necessary: removes the files whose last use is the longest ago.
+    /// Frees space if necessary, by removing the least recently used files.
     func makeRoom(_ bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage) throws -> Bool {
         let maxBytes = max(0, maxBytes - index.bytes)
         if usage.bytes + bytes <= maxBytes { return true }
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files
         (usage.entries, usage.bytes) = (0, 0)
-        // Frees a tenth of the limit at once, so that the next responses find free space.
+        // A tenth of the limit is freed at once for the next responses.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
         let packs = try foundPacks()

@@ -4,12 +4,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The folder of a disk store, and its lock (`FORMAT.md`, "files" and "lock").
+/// The folder of a disk store with its lock (`FORMAT.md`, "files" and "lock").
 ///
-/// Each level is held open by its descriptor (``/TurnpikeSupport/Folder``). The folder refuses
-/// links, and files that another user owns or may write.
-// SAFETY: one serial queue uses it. Other threads use only static parts or parts with their own
-// lock.
+/// Each level of the path stays open (``/TurnpikeSupport/Folder``). Links are refused, and files
+/// that another user owns or may write.
+// SAFETY: one serial queue uses the object. Other threads use only static or locked members.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
         let root: Folder
@@ -20,19 +19,19 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
-    // False after another process has held the lock for too long. Taking the lock sets the value to
-    // true again.
+    // False after another process has held the lock for too long, and true again after this process
+    // has taken the lock.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
     private var noted: CacheUsage?
-    // The size and number of entries, while the lock is held for several changes.
+    // The size and the number of entries while one lock protects several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
     private static let version = "v2"
 
-    /// Opens no file.
+    /// Creates the object without opening a file.
     init(directory: String, maxBytes: Int64, patience: Duration) {
         self.directory = directory
         self.maxBytes = maxBytes
@@ -68,7 +67,7 @@ final class DiskFolder: @unchecked Sendable {
 
     /// The folder of entry files, for reading; nil if the folder does not exist.
     ///
-    /// With `again`, checks whether another process has replaced the folder.
+    /// If `again` is true, checks whether another process has replaced the folder.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }
@@ -79,7 +78,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for new entries; created if it is missing.
+    /// Returns the folder of entry files, and creates a missing folder.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -128,7 +127,7 @@ final class DiskFolder: @unchecked Sendable {
         return (value, usage)
     }
 
-    // Makes several changes under one lock. If the lock cannot be taken, makes no change.
+    // Makes several changes within one lock. If the lock is not free, throws an error.
     func together(_ changes: (DiskIndex) throws -> Void) throws {
         _ = try change { index, usage in
             held = usage
@@ -140,8 +139,8 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    // Writes the size to the lock's file before the space is used. If the process is killed in
-    // between, the count is too high, not too low.
+    // Writes the size to the lock's file before the space is used. If the process is killed after
+    // this write, the size is too high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
     func open() throws {
@@ -150,8 +149,8 @@ final class DiskFolder: @unchecked Sendable {
         _ = try packs()
     }
 
-    // Takes the lock. Opens the files again if the folder was removed or moved, or if a damaged
-    // index was replaced.
+    // Takes the lock. If the folder was removed or moved, or a damaged index was replaced, opens
+    // the files again.
     private func locked() throws -> (CacheFile, DiskIndex) {
         for _ in 0..<3 {
             let (lock, opened) = try openedFolder()
@@ -165,8 +164,8 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // The process with the lock may have been stopped. So one change waits for the lock, and the
-    // following changes do not wait.
+    // A process with the lock may be stopped. After one change has waited in vain for the lock, the
+    // next changes wait only two milliseconds.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
@@ -202,7 +201,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Creates a temporary file, whose lock shows other processes that its writer is alive.
+    // Creates a temporary file with a lock. Other processes do not remove a locked file.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)
@@ -218,12 +217,12 @@ final class DiskFolder: @unchecked Sendable {
     }
 }
 
-/// A temporary file of an entry that is too large to wait in memory.
+/// A temporary file of an entry that is too large for the queue in memory.
 struct TemporaryEntry: Sendable {
     let folder: Folder
     let name: String
     let file: CacheFile
 
-    /// Does nothing if the file has been moved.
+    /// Removes the file, unless the file has been moved.
     func remove() throws { try folder.remove(name) }
 }

@@ -2,15 +2,16 @@
 
 import Synchronization
 
-/// The removals by this process, and those by other processes that look-ups have noticed.
+/// The numbers of removals by this process and by other processes.
 ///
-/// Each bucket of an index counts removals. A request follows a look-up. If another process has
-/// removed an entry of the bucket since that look-up, the response is not stored.
+/// Each bucket of an index counts removals. A look-up before each request records the count. If
+/// another process removes an entry of the bucket after the look-up, the response is not stored.
 struct Removals {
-    // Removals by this process: of all keys, and in single buckets.
+    // The removals by this process in all buckets, and in single buckets.
     private var ofAll: UInt64 = 0
     private var ofBucket: [UInt64: UInt64] = [:]
-    // The removals by others at the latest look-ups. A newer look-up may overwrite an older one.
+    // The removals by other processes at the latest look-ups. A look-up may overwrite the count of
+    // an earlier look-up.
     private var looks: [Int: (mark: UInt64, seen: UInt64)] = [:]
     private static let maxLooks = 256
 
@@ -24,7 +25,7 @@ struct Removals {
         looks[Int(mark % UInt64(Self.maxLooks))] = (mark, seen)
     }
 
-    /// Takes the removals by others at a key's last look-up; nil if they were overwritten.
+    /// Takes the removals by other processes at a key's last look-up, or nil after an overwrite.
     mutating func take(_ mark: UInt64) -> UInt64? {
         let place = Int(mark % UInt64(Self.maxLooks))
         guard let look = looks[place], look.mark == mark else { return nil }
@@ -34,7 +35,7 @@ struct Removals {
 }
 
 extension DiskIndex {
-    /// Looks up a key, and notes how many removals other processes have made until now.
+    /// Looks up a key, and records the number of removals by other processes.
     func look(_ mark: UInt64) throws -> [Place] {
         let bucket = try bucket(of: mark)
         let seen = removalsByOthers(bucket, mark)
@@ -42,30 +43,30 @@ extension DiskIndex {
         return bucket.places.filter { $0.mark == mark }
     }
 
-    /// The removals by others at a key's last look-up, or until now if that count is unknown.
+    /// The removals by other processes at a key's last look-up, or the current number if unknown.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }
 
-    /// How often other processes have removed entries of a key's bucket.
+    /// The number of removals by other processes in a key's bucket.
     func removalsByOthers(_ mark: UInt64) throws -> UInt64 {
         removalsByOthers(try bucket(of: mark), mark)
     }
 
-    // The seed is added, so that removals in this index differ from those in an earlier index.
+    // The seed distinguishes removals in this index from removals in an earlier index.
     func removalsByOthers(_ bucket: Bucket, _ mark: UInt64) -> UInt64 {
         bucket.removals &+ seed &- removals.withLock { $0.own(number(of: mark)) }
     }
 
-    /// Notes that a key's entries are removed, within the folder's lock.
+    // Counts a removal of a key's entries. The caller holds the folder's lock.
     func noteRemoval(_ mark: UInt64) throws {
-        // The removal is counted before the file is written. So a look-up in between notes a number
-        // that is never used again.
+        // The removal is counted here before the file changes. A look-up between both steps records
+        // a number that never recurs.
         removals.withLock { $0.noteOwn(number(of: mark)) }
         try change(mark) { $0.removals &+= 1 }
     }
 
-    /// Notes that entries of any key are removed, within the folder's lock.
+    // Counts a removal of entries of any key. The caller holds the folder's lock.
     func noteRemovals() throws {
         removals.withLock { $0.noteOwn() }
         try changeAll { $0.removals &+= 1 }

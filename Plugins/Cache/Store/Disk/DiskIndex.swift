@@ -6,15 +6,16 @@ import TurnpikeSupport
 
 /// The places of a folder's entries (`FORMAT.md`, "index").
 ///
-/// The folder's lock protects changes. Look-ups read without the lock: an entry contains its key
-/// and its checksum, so a look-up during a change finds the entry or nothing.
+/// The folder's lock protects changes. Look-ups read without the lock. Each entry contains its key
+/// and a checksum, and a look-up during a change therefore finds the right entry or nothing.
 final class DiskIndex: Sendable {
     struct Place: Hashable, Sendable {
         /// The number of the file; never 0.
         let file: UInt32
-        /// The position in the file where the entry begins: a multiple of ``unit``.
+        /// The position of the entry in the file, a multiple of ``unit``.
         let offset: Int
-        /// The bytes of the entry, a multiple of ``unit``; 0 if the entry is not read at once.
+        // The number of bytes of the entry, a multiple of ``unit``. A large entry, which is read
+        // in blocks, has 0.
         let bytes: Int
         let mark: UInt64
 
@@ -45,14 +46,15 @@ final class DiskIndex: Sendable {
         return DiskIndex(file, buckets: opening[1], seed: opening[2])
     }
 
-    /// Opens the index of a folder or creates an empty index, within the folder's lock.
+    // Opens the index of a folder or creates an empty index. The caller holds the folder's lock.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // One place for each KiB: a small response has about two KiB, so few buckets are full.
+        // The index has one place for each KiB. A small response has about two KiB, and few buckets
+        // are therefore full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        // Creates a new file, so that processes with the old file open notice its removal.
+        // A new file is needed, because processes with the open old file must notice its removal.
         try folder.remove(name)
         let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
@@ -70,11 +72,11 @@ final class DiskIndex: Sendable {
 
     var isRemoved: Bool { file.isRemoved }
 
-    /// The size of the file, which counts within the folder's limit.
+    /// The size of the file in bytes, which is part of the folder's limit.
     var bytes: Int64 { Self.bucketsOffset + Int64(bucketCount) * Int64(Bucket.bytes) }
 
-    // An index for a far higher limit would leave no space for entries. An index for a lower limit
-    // remains, so processes with different limits for one folder use the smallest index.
+    // The index for a much higher limit has no space for entries. The index for a lower limit
+    // remains. Processes with different limits therefore use the smallest index.
     private func leavesRoom(in maxBytes: Int64) -> Bool {
         bytes - Self.bucketsOffset - Int64(Bucket.bytes) <= maxBytes / 4
     }
@@ -98,13 +100,15 @@ final class DiskIndex: Sendable {
         return all
     }
 
-    /// Adds an entry's place, within the folder's lock.
+    /// Adds an entry's place.
+    ///
+    /// The caller holds the folder's lock.
     /// - Parameters:
     ///   - place: The place.
-    ///   - seen: The removals by other processes when the response was requested; nil for no check.
+    ///   - seen: The removals by other processes at the time of the request, or nil for no check.
     ///   - replaced: Returns the places of the key that the new place replaces.
-    /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket; nil if
-    ///   other processes have removed entries since, so that nothing was added.
+    /// - Returns: The replaced places, or the oldest place of a full bucket. If other processes
+    ///   have removed entries since `seen`, nothing is added and the result is nil.
     /// - Throws: An error if the file cannot be read or written.
     func add(
         _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
@@ -120,7 +124,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes an entry's place from the index, within the folder's lock.
+    // Removes an entry's place from the index. The caller holds the folder's lock.
     func remove(_ place: Place) throws -> Bool {
         try change(place.mark) { bucket in
             let count = bucket.places.count
@@ -129,7 +133,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes all places in other files than these, and counts the entries of each file.
+    /// Removes the places in all other files, and counts the entries of each given file.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         try changeAll { bucket in
@@ -161,7 +165,7 @@ final class DiskIndex: Sendable {
         return value
     }
 
-    /// Visits all buckets, and writes the changed buckets, many at once.
+    /// Calls `action` with each bucket, and writes the changed buckets in large blocks.
     func changeAll(_ action: (inout Bucket) throws -> Void) throws {
         for first in stride(from: 0, to: bucketCount, by: 256) {
             let count = Int(min(256, bucketCount - first))
@@ -178,18 +182,17 @@ final class DiskIndex: Sendable {
     }
 }
 
-/// A part of the index: 256 bytes for the places of keys whose digests have the same ending.
+// A part of the index. Its 256 bytes contain the places of keys whose digests end alike.
 struct Bucket: Equatable {
-    /// How often entries of this bucket were removed, by any process.
+    /// The number of removals in this bucket by all processes.
     var removals: UInt64
-    /// The places, the oldest first.
     var places: [DiskIndex.Place]
 
     static let maxPlaces = 15
     static let words = 2 + 2 * maxPlaces
     static let bytes = 8 * words
 
-    // The words in the file: the removals, 0, and two words for each place, up to the first 0.
+    // The words in the file are the removals, a 0, and two words for each place up to the first 0.
     init(_ words: ArraySlice<UInt64>) {
         removals = words[words.startIndex]
         places = []

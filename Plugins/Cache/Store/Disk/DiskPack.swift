@@ -8,17 +8,17 @@ struct DiskPack {
     struct Entry {
         let response: StoredResponse
         let mark: UInt64
-        /// The removals by other processes at the time of the request; nil for no check.
+        /// The removals by other processes at the time of the request, or nil for no check.
         let removals: UInt64?
         let offset: Int
-        /// The bytes of the entry; 0 if the entry is too large to be read at once.
+        /// The number of bytes of the entry, or 0 if the entry is read in blocks.
         let bytes: Int
     }
 
     static let openingBytes = 64
 
-    // The most bytes of an entry that shares a file. Such an entry is read at once, because the
-    // file may be removed later.
+    // The maximum number of bytes of an entry that shares a file. Such an entry is read as a whole,
+    // because the file may be removed later.
     static let maxSharingBytes = 96 << 10
 
     // Entries that share a file are removed together.
@@ -46,7 +46,7 @@ struct DiskPack {
         do {
             try file.write(body.bytes, at: 0)
         } catch {
-            // If this removal fails too, the next count of the folder removes the file.
+            // If the removal fails, the next count of the folder removes the file.
             _ = try? folder.remove(name)
             throw error
         }

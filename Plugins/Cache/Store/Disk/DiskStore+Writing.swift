@@ -4,16 +4,16 @@ import Dispatch
 import Synchronization
 import TurnpikeSupport
 
-// Writing in the background, on one queue (`FORMAT.md`, "writing behind the calls").
+// Writes changes in the background on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {
     var waiting: Int { backlog.count }
 
-    /// Runs an action on the queue of changes, after all changes that wait now.
+    /// Runs an action on the queue of changes, after all waiting changes.
     func onWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            // Changes that are added meanwhile are not included, because they may never end.
+            // The loop excludes changes that are added during the loop, and therefore ends.
             var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
@@ -35,7 +35,7 @@ extension DiskStore {
         return isTaken
     }
 
-    /// Queues another change of a key's entries, which takes `bytes` of memory until it is made.
+    // Queues a change of a key's entries until the write. Until then, the change occupies `bytes`.
     func change(_ key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0) {
         begin(backlog.add(change(of: key, work, holding: bytes)))
     }
@@ -46,7 +46,7 @@ extension DiskStore {
         DiskBacklog.Change(key: key, work: work, bytes: 512 + key.url.utf8.count + bytes)
     }
 
-    /// Queues an action on which look-ups of the key do not depend.
+    /// Queues an action without an effect on look-ups of the key.
     func behind(
         _ key: CacheKey, _ action: @escaping @Sendable (DiskStore) throws -> Void
     ) {
@@ -83,7 +83,7 @@ extension DiskStore {
         }
     }
 
-    // After this number of changes, the lock is released for other processes.
+    // After this number of changes, the store releases the lock for other processes.
     private static let changesWithinLock = 256
 
     // Writes the next changes within the lock, and returns their number.
@@ -103,8 +103,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Returns the keys whose changes failed. Look-ups must not find the old entries of these keys,
-    // which should have been removed or replaced.
+    // Returns the keys whose changes failed. The old entries of these keys must be removed, because
+    // the failed changes should have replaced or removed them.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -115,7 +115,6 @@ extension DiskStore {
                 failed += keys
             }
         }
-        // Entries that share a file, which is written before any other change.
         var pack = folder.newPack
         func keep() {
             let gathered = pack
@@ -150,7 +149,7 @@ extension DiskStore {
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
             // If the removal cannot be counted, the entry is removed anyway. Other processes may
-            // then store a response that they requested before the removal.
+            // then store the response to a request from before the removal.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)

@@ -7,11 +7,12 @@ import TurnpikeSupport
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Responses that are stored at about the same time share a file of mode 0600. An index has the
-/// place of each response. Each part of an entry has a checksum, and look-ups find only complete
-/// entries. Damaged entries are removed. A damaged index, or one of another version, empties the
-/// folder. Nothing is synchronised with the disk: if a loss of power damages entries, their
-/// checksums fail. The files contain URLs, but no credentials. Only the owner may read the files.
+/// Responses that are stored at about the same time share a file of mode 0600. An index contains
+/// the place of each response. Each part of an entry has a checksum, and look-ups find only
+/// complete entries. Damaged entries are removed. An index that is damaged or of another version
+/// empties the folder. The store does not synchronise files with the disk. If a loss of power
+/// damages entries, their checksums do not match. The files contain URLs, but no credentials. Only
+/// the owner may read the files.
 ///
 /// The folder must belong to this user or to the superuser. Nobody else may write to the folder,
 /// unless it is sticky as `/tmp` is. The same holds for the files in the folder, and links are
@@ -20,28 +21,28 @@ import TurnpikeSupport
 ///
 /// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
 /// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the
-/// store removes the files whose last use is the longest ago. If a lower limit makes the index
-/// larger than a quarter of the limit, the folder is emptied.
+/// store removes the least recently used files. If a lower limit makes the index larger than a
+/// quarter of the limit, the folder is emptied.
 ///
 /// Look-ups find a committed entry at once. The entry is written in the background within a tenth
-/// of a second, or by ``flush()``, as in the client's `shutdown(grace:)`. If a process is killed,
-/// its unwritten entries are lost, and the next process removes its unfinished files. Content of up
-/// to 256 KiB stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new
-/// responses are not stored. If the disk works, no removal is lost. A removal cancels earlier
-/// entries that this process is still storing, and look-ups and entries that other processes began
-/// before the removal was written.
+/// of a second, or by ``flush()``. The client's `shutdown(grace:)` calls ``flush()``. If a process
+/// is killed, unwritten entries are lost, and another process removes unfinished files. Content of
+/// up to 256 KiB stays in memory until it is written. The queue has at most 8 MiB. If the disk is
+/// too slow, new responses are not stored. If the disk works, no removal is lost. A removal also
+/// affects entries that this process is still storing. Other processes do not store responses from
+/// before the removal.
 ///
-/// Nothing is opened before the first call. The store has its own queues for reading and writing.
+/// No file is opened before the first call. The store has its own queues for reading and writing.
 /// If a write failed, the next look-up throws the error. If another process holds the folder's
 /// lock, for instance because that process was stopped, one change waits for five seconds. Later
-/// changes then fail at once until the lock is free.
+/// changes fail at once until the lock is free.
 public final class DiskStore: CacheStore {
     enum Opening {
         case untried
         case open
-        /// Entries could not be stored. The next writer tries again.
+        /// Opening or writing has failed. The next writer tries again.
         case failed(any Error)
-        /// One writer tries again. Meanwhile, the other writers fail with the last error.
+        /// One writer tries again. At the same time, the other writers fail with the last error.
         case retrying(any Error)
     }
 
@@ -61,9 +62,9 @@ public final class DiskStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - directory: The folder; if it does not exist, it is created with mode 0700.
+    ///   - directory: The folder. A missing folder is created with mode 0700.
     ///   - maxBytes: The maximum number of bytes on disk.
-    ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
+    ///   - maxEntryBytes: The maximum number of content bytes of one entry, by default an eighth of
     ///     `maxBytes`.
     public convenience init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil
@@ -86,10 +87,10 @@ public final class DiskStore: CacheStore {
             directory: directory, maxBytes: max(maxBytes, 0), patience: lockPatience)
     }
 
-    /// Whether there is a cache in a folder.
+    /// Returns whether a folder contains a cache.
     public static func exists(in directory: String) -> Bool { DiskFolder.exists(in: directory) }
 
-    /// Two buffers of 256 KiB in memory, and on disk the most bytes of an entry.
+    /// The bounds are two buffers of 256 KiB in memory, and `maxEntryBytes` on disk.
     public var entryBounds: CacheEntryBounds? {
         CacheEntryBounds(memory: 512 << 10, disk: maxEntryBytes)
     }
@@ -155,7 +156,7 @@ public final class DiskStore: CacheStore {
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // The file may be gone, or the look-up may have read a head that was being written.
+                // The file may be removed, or the look-up may have read an incomplete new head.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
@@ -170,8 +171,8 @@ public final class DiskStore: CacheStore {
 
     // MARK: Changing
 
-    /// Begins to store a response; nil if its content is too large, or if too many bytes wait.
-    /// - Throws: The reason if the folder cannot be used.
+    /// Begins to store a response, or returns nil if the content or the queue is too large.
+    /// - Throws: The error of a folder that cannot be used.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -183,8 +184,8 @@ public final class DiskStore: CacheStore {
             removals: try index.removalsSeen(index.mark(of: response.key)))
     }
 
-    // Opens the folder before its first change, so that removals by others are noticed from then
-    // on. After an error, one writer at a time tries again, so that no queue builds up.
+    // Opens the folder before the first change, because removals by other processes must be noticed
+    // from then on. After an error, one writer at a time tries again, and no queue forms.
     private func open() async throws {
         let mayTry = try state.withLock { state in
             switch state.opening {
@@ -206,7 +207,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// Notes the error of a write, which the next look-up throws.
+    // Records the error of a write. The next look-up throws the error.
     func failed(_ error: any Error) {
         state.withLock { state in
             state.fault = error
@@ -233,8 +234,7 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused. If too many bytes wait, new changes wait for the
-    // disk.
+    // New heads and removals are never refused. If the queue is full, they wait for the disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
@@ -250,7 +250,7 @@ public final class DiskStore: CacheStore {
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { index, usage in
-                // An error is ignored, as in `removeEntries`.
+                // An error of the count is ignored, as in `removeEntries`.
                 try? index.noteRemovals()
                 var count = 0
                 for place in try index.places() {
@@ -275,10 +275,10 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// How much the folder contains, after the last change that this process has written.
+    /// The size of the folder after the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when each committed entry was written or could not be written.
+    /// Waits until each committed entry is written or has failed.
     ///
     /// After a failure, the next look-up throws the error.
     public func flush() async { try? await onWrites { _ in } }

@@ -4,11 +4,12 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Receives the content of one entry: in memory while it is small, then in a temporary file.
+// Receives the content of one entry. Small content stays in memory, and large content is written
+// to a temporary file.
 final class DiskWriter: CacheWriter {
     private struct Content {
         var buffer = Data()
-        // The number of bytes in the file, and their checksums.
+        // The number of bytes in the file, and the checksums of the bytes.
         var written: Int64 = 0
         var checksums: [UInt64] = []
         var temporary: TemporaryEntry?
@@ -23,7 +24,7 @@ final class DiskWriter: CacheWriter {
     private let store: DiskStore
     private let response: StoredResponse
     private let maxBytes: Int64
-    // The count of removals by other processes at the time of the request.
+    // The number of removals by other processes at the time of the request.
     private let removals: UInt64
     private let state = Mutex(State.open(Content()))
 
@@ -50,11 +51,11 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    // Changes the collected content. If writing has ended, returns nil and changes nothing.
+    // Changes the collected content. After the end of writing, returns nil and changes nothing.
     private func change(_ action: (inout Content) -> Void) -> Content? {
         state.withLock { state in
             guard case .open(var content) = state else { return nil }
-            // The state must not share the buffer, because changing a shared buffer would copy it.
+            // The state must not share the buffer, because a change would then copy it.
             state = .ended
             action(&content)
             state = .open(content)
@@ -67,7 +68,7 @@ final class DiskWriter: CacheWriter {
         guard case .open(let content) = state.withLock({ $0 }) else { return }
         let count = content.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
         let blocks = content.buffer.prefix(count)
-        // Uses the folder's lock, because another process must not remove the file as a leftover
+        // The folder's lock is needed. Without this lock, another process could remove the file
         // before this process holds the file's own lock.
         let temporary =
             try content.temporary ?? store.change { _, _ in try store.folder.temporary() }
@@ -91,7 +92,7 @@ final class DiskWriter: CacheWriter {
     func commit() async throws {
         switch end(as: .ended) {
         case .ended: return
-        // The old entry is out of date, because the new content differs.
+        // The new content is too large, and the old entry is out of date.
         case .tooLarge: try await store.remove(response.key)
         case .open(var content):
             content.buffer = content.buffer.exact
@@ -103,15 +104,15 @@ final class DiskWriter: CacheWriter {
 
     private func isTaken(_ content: Content) -> Bool {
         let (response, removals) = (self.response, self.removals)
-        // The size on disk, including everything around the content.
+        // The approximate number of bytes of the entry.
         let bytes = content.buffer.count + response.headBytes + 1024
         guard let temporary = content.temporary else {
             return store.store(
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // If the file was moved, there is nothing to remove. If the removal fails, the next
-            // count repeats it.
+            // If the file was moved, the removal does nothing. If the removal fails, the next count
+            // removes the file.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(
@@ -124,7 +125,7 @@ final class DiskWriter: CacheWriter {
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard try index.removalsByOthers(mark) == removals else {
-                    // The old entry of this key is out of date, too.
+                    // The new entry is not stored, and the old entries of the key are out of date.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)

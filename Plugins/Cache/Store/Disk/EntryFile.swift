@@ -4,13 +4,13 @@ import Dispatch
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A stored response in a file (`FORMAT.md`, "entries").
+/// The format of a stored response in a file (`FORMAT.md`, "entries").
 struct EntryFile {
     static let blockBytes = 65_536
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    // Version 4; earlier versions had other rules for the callers who may get an entry.
+    // Earlier versions had other rules about the callers that may get an entry.
     private static let version: UInt32 = 4
 
     struct Layout: Sendable {
@@ -31,11 +31,11 @@ struct EntryFile {
     let response: StoredResponse
     let sequence: UInt64
     let slot: Int
-    // The first bytes of a large entry; all bytes of a small entry.
+    // The first bytes of a large entry, or all bytes of a small entry.
     private let beginning: Data
     private let used: Int
 
-    /// Reads an entry's head; nil if there is no complete entry of this version.
+    /// Reads an entry's head, or returns nil if the place has no complete entry of this version.
     init?(_ file: CacheFile, at place: DiskIndex.Place) throws {
         let start = Int64(place.offset)
         var bytes = try file.read(
@@ -88,9 +88,9 @@ struct EntryFile {
 
     // MARK: Content
 
-    /// The content; nil if the content is damaged.
+    /// Returns the content, or nil if the content is damaged.
     ///
-    /// A small entry is read and checked at once, a large entry while its body is read.
+    /// A small entry is read and checked at once, and a large entry while the body is read.
     func content(_ read: DispatchQueue, onDamage: @escaping @Sendable () -> Void) throws -> (
         any CachedContent
     )? {
@@ -115,10 +115,10 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// The precision of a file's time of last use, in seconds.
+    /// The precision, in seconds, of the time of a file's last use.
     static let useInterval = 60
 
-    // If this update fails, the file is removed earlier than other files.
+    // If the update fails, the store removes the file earlier than other files.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
@@ -150,7 +150,7 @@ struct EntryFile {
         return slot.bytes + record.bytes
     }
 
-    // The length of a slot, with space to grow: most new heads differ only in dates.
+    // Returns the length of a slot with space for growth. Most new heads differ only in dates.
     private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
 
     static func checksums(_ content: Data) -> [UInt64] {
@@ -159,7 +159,7 @@ struct EntryFile {
         }
     }
 
-    /// Replaces the head; returns false if there is not enough space.
+    /// Replaces the head, or returns false if the new head does not fit.
     func replace(with response: StoredResponse) throws -> Bool {
         let new = Self.slot(response, sequence: sequence + 1)
         guard new.count <= layout.slotBytes else { return false }

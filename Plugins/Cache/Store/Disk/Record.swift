@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Writes numbers and texts as bytes: little-endian numbers, and texts after their length.
+// Writes little-endian numbers and texts as bytes. The length of a text precedes the text.
 struct RecordWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -37,7 +37,7 @@ struct RecordWriter {
     mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
 }
 
-/// Reads the output of a ``RecordWriter``; a value after the end of the bytes is nil.
+// Reads the output of a ``RecordWriter``. After the end of the bytes, each value is nil.
 struct RecordReader {
     private let bytes: Data
     private var place = 0
@@ -94,7 +94,7 @@ extension StoredResponse {
         }
     }
 
-    /// Reads a response; nil if the bytes are not a response.
+    /// Reads a response, or returns nil if the bytes are not a response.
     init?(record: Data) {
         var reader = RecordReader(record)
         guard let method = reader.text(), let text = reader.text(),

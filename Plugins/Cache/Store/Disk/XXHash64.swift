@@ -5,9 +5,8 @@ import TurnpikeSupport
 /// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1).
 ///
 /// The checksums detect changes by a disk or an incomplete write. The checksums do not protect
-/// against forgery, because a process that can write to the folder can write anything. The system
-/// has no suitable function: the CRC-32 of zlib has too few bits for digests of keys, and takes 19
-/// µs for 64 KiB instead of 6 µs.
+/// against forgery by a process that can write to the folder. The CRC-32 of zlib has too few bits
+/// for digests of keys, and takes 19 µs for 64 KiB instead of 6 µs.
 enum XXHash64 {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Swift's interface to libcurl: a library that is loaded at run time or linked, a loop, and transfers in the loop.
+// The interface between Swift and libcurl, with the library, a loop, and transfers in the loop.
 //
-// libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
-// The loop then returns each transfer that has news, and Swift decides about the transfer.
+// libcurl runs callbacks inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
+// The loop then returns each transfer with news, and Swift decides about the transfer.
 //
-// One thread at a time may use a loop and its transfers. Functions that any thread may call have a comment about this.
+// One thread at a time may use a loop and its transfers. A comment marks the functions that any thread may call.
 
 #pragma once
 
@@ -18,8 +18,8 @@
 enum { TPC_OLDEST = 0x075000 };
 typedef struct tpc_library tpc_library;
 enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
-/// Loads libcurl from a file, or returns the same library again. If the library is too old or lacks a feature, returns NULL;
-/// `tpc_load_reason` then returns the reason for this thread.
+/// Loads libcurl from a file, or returns the loaded library. If the library is too old or lacks a feature, returns NULL.
+/// `tpc_load_reason` then returns the reason on this thread.
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features);
 const char *tpc_load_reason(void);
 /// The version as 0xMMmmpp.
@@ -28,7 +28,7 @@ const char *tpc_version_text(const tpc_library *library);
 const char *tpc_tls_text(const tpc_library *library);
 /// TPC_HAS_… bits.
 int tpc_features(const tpc_library *library);
-/// Returns whether libcurl uses OpenSSL, and reports about each TLS connection what the table of HTTP/2 needs.
+/// Returns whether libcurl uses OpenSSL and reports the TLS data that HTTP/2 needs.
 bool tpc_has_openssl(const tpc_library *library);
 
 /// The signal mask of a thread before `tpc_hold_sigpipe`.
@@ -45,7 +45,7 @@ int tpc_memory_file(void);
 // PEM, read by the OpenSSL that libcurl uses.
 
 bool tpc_pem_can_read(const tpc_library *library);
-/// Returns whether bytes are certificates, all of them complete.
+/// Returns whether bytes are complete certificates.
 bool tpc_pem_has_certificates(const tpc_library *library, const void *bytes, size_t count);
 /// Returns whether bytes are certificates, and other bytes are the private key of the first certificate.
 bool tpc_pem_fits(const tpc_library *library, const void *certificate, size_t certificate_count, const void *key,
@@ -59,9 +59,9 @@ typedef struct tpc_limits {
     long connections_per_host;
     long connections;
     long streams;
-    /// How long a connection may be unused, in milliseconds, and the longest time of one `tpc_loop_poll`, in nanoseconds.
+    /// The longest unused time of a connection in milliseconds, and the longest time of one `tpc_loop_poll` in nanoseconds.
     int64_t unused_time, busy_polling;
-    /// Whether handles share their TLS sessions, as needed if each handle serves only one transfer.
+    /// Whether handles share TLS sessions, which is needed if each handle serves only one transfer.
     bool shares_sessions;
 } tpc_limits;
 
@@ -69,34 +69,34 @@ tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits);
 /// Closes all connections. All transfers must have been freed, and no thread may wait. Later wake-ups have no effect.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
-/// Frees the descriptors with which a loop waits, and its notes on sockets. libcurl keeps its connections. No thread may wait
+/// Frees the descriptors for a loop's waits, and the loop's table of sockets. libcurl keeps the connections. No thread may wait
 /// now or later.
 void tpc_loop_end_waiting(tpc_loop *loop);
 /// Runs a function on a new thread, which no thread joins. Returns false if there is no thread.
 bool tpc_start_thread(size_t stack, void *(*run)(void *), void *context);
-/// Makes the current thread the one that waits, and gives the thread a name of at most 15 bytes.
+/// Makes the current thread the waiting thread, and sets the thread's name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
-/// Returns whether the current thread is the one that waits. Any thread may call it at any time.
+/// Returns whether the current thread is the waiting thread. Any thread may call this function at any time.
 bool tpc_loop_is_here(tpc_loop *loop);
 
-/// Ends a wait. Any thread may call it at any time.
+/// Ends a wait. Any thread may call this function at any time.
 void tpc_loop_wakeup(tpc_loop *loop);
-/// Waits for sockets, a wake-up or the timeout (-1 for none). No other thread may poll the loop in the meantime.
+/// Waits for sockets, a wake-up or the timeout (-1 for none). No other thread may poll the loop during the wait.
 void tpc_loop_wait(tpc_loop *loop, int milliseconds);
 /// Waits only for a wake-up or the timeout, while other threads may poll the sockets.
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
 /// Within an iteration, polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl handle the events.
-/// Returns false if there were no events. On a thread that belongs to another loop, the function does not poll.
+/// Returns false without events. On a thread that belongs to another loop, the function does not poll.
 bool tpc_loop_poll(tpc_loop *loop);
-/// Returns whether recent polls have paid off, so that another poll probably pays off.
+/// Returns whether recent polls were successful.
 bool tpc_loop_may_poll(tpc_loop *loop);
-/// Ends the current poll, or the next poll. Any thread may call it at any time.
+/// Ends the current or the next poll. Any thread may call this function at any time.
 void tpc_loop_interrupt_poll(tpc_loop *loop);
 /// Cancels an interrupt that no poll has used.
 void tpc_loop_clear_interrupt(tpc_loop *loop);
 
-/// Returns whether libcurl waits for no socket. libcurl may still wait for a socket after all transfers have ended.
+/// Returns whether libcurl waits for no socket. After the end of all transfers, libcurl may still wait for a socket.
 bool tpc_loop_is_idle(tpc_loop *loop);
 /// Begins an iteration on this thread. No other thread may use the loop until the iteration ends.
 void tpc_loop_begin_iteration(tpc_loop *loop);
@@ -104,25 +104,25 @@ void tpc_loop_end_iteration(tpc_loop *loop);
 /// Lets libcurl handle the events of the last wait.
 void tpc_loop_act(tpc_loop *loop);
 void tpc_loop_run_timers(tpc_loop *loop);
-/// Returns whether an address has refused a connection since the last call, and libcurl waits for a timer before it tries the
-/// next address of the host (7.88 to 8.3). Then `tpc_transfer_nudge` makes a connecting transfer continue.
+/// Returns whether an address has refused a connection since the last call, and libcurl waits for a timer before the next
+/// address of the host (7.88 to 8.3). If true, `tpc_transfer_nudge` makes a connecting transfer continue.
 bool tpc_loop_take_refusal(tpc_loop *loop);
-/// The time of the next timer, in milliseconds of `tpc_loop_now`; INT64_MAX for never.
+/// The time of the next timer in milliseconds of `tpc_loop_now`, or INT64_MAX for never.
 int64_t tpc_loop_due(tpc_loop *loop);
 int64_t tpc_loop_now(void);
-/// The milliseconds until a time of `tpc_loop_now`; -1 for never.
+/// The milliseconds until a time of `tpc_loop_now`, or -1 for never.
 int tpc_loop_timeout(int64_t due);
-/// Returns the next transfer that has news, or NULL. A transfer is returned again only after it has more news.
+/// Returns the next transfer with news, or NULL. A transfer is returned again only after more news.
 tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 
-/// Receives the events of a loop's connections, within iterations. The argument `transfer` is the transfer's owner.
+/// Receives the events of a loop's connections, within iterations. The argument `transfer` is the owner of a transfer.
 typedef struct tpc_pool_watcher {
-    /// The first argument of the functions; NULL if there is no watcher.
+    /// The first argument of the functions, or NULL without a watcher.
     void *watcher;
-    /// A socket was made for a transfer. The address is an IP address, or the path of a Unix socket, which has port 0.
+    /// A socket was created for a transfer. The address is an IP address, or the path of a Unix socket with port 0.
     void (*opening)(void *watcher, void *transfer, int descriptor, const char *address, int port);
-    /// A request is about to be sent from a local port to an IP address and port; the local port is 0 for a Unix socket. The
-    /// connection speaks version 1, 2 or 3 of HTTP, or 0 if unknown.
+    /// A request is about to be sent from a local port to an IP address and port. The local port is 0 for a Unix socket. The
+    /// version of HTTP is 1, 2 or 3, or 0 if unknown.
     void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port, int version);
     /// libcurl waits for the Unix socket on which a request was sent.
     void (*waiting)(void *watcher, void *transfer, int descriptor);
@@ -130,17 +130,17 @@ typedef struct tpc_pool_watcher {
     void (*closed)(void *watcher, int descriptor);
 } tpc_pool_watcher;
 
-/// Call this function before the loop has a transfer.
+/// Sets the watcher. Call this function before the loop has a transfer.
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher);
-/// Returns the local port of a socket; 0 for a Unix socket, or if unknown.
+/// Returns the local port of a socket, or 0 for a Unix socket or an unknown port.
 int tpc_local_port(int descriptor);
 
-/// Copies at most `room` bytes of content. Returns their number, 0 at the end, or one of the following values.
+/// Copies at most `room` bytes of content. Returns the number of bytes, 0 at the end, or one of the following values.
 enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
-/// Returns whether the rule of the request allows a connection to an address: 4 bytes of IPv4 or 16 of IPv6.
+/// Returns whether the rule of the request allows a connection to an address of 4 bytes (IPv4) or 16 bytes (IPv6).
 typedef bool (*tpc_judge)(void *owner, const unsigned char *address, size_t count);
-/// Adds the trailer lines of the request with `tpc_trailer_add`. Returns false if that failed.
+/// Adds the trailer lines of the request with `tpc_trailer_add`. Returns false after a failure.
 typedef bool (*tpc_trail)(void *owner, void *trailers);
 bool tpc_trailer_add(void *trailers, const char *line);
 
@@ -158,25 +158,25 @@ typedef enum tpc_phase {
     TPC_PHASE_TRAILERS,
 } tpc_phase;
 
-/// The cause of a failure, if more is known than libcurl's code.
+/// The cause of a failure that libcurl's code does not contain.
 typedef enum tpc_cause {
     TPC_CAUSE_NONE,
     TPC_CAUSE_TOO_LARGE,
-    /// libcurl would have sent the request again after the head, so libcurl drops the content of the response.
+    /// libcurl would have sent the request again after the head, and therefore drops the content of the response.
     TPC_CAUSE_SKIPPED,
     TPC_CAUSE_NO_DESCRIPTORS,
-    /// The server has certainly not acted on the last send (RFC 9113 §8.7), or nothing was sent because the connection had
-    /// ended or had unrequested bytes.
+    /// The server has certainly not acted on the last send (RFC 9113 §8.7), or the request was not sent because the connection
+    /// had ended or had unrequested bytes.
     TPC_CAUSE_REFUSED,
     /// The request's rule has refused each address of the host.
     TPC_CAUSE_ADDRESS,
-    /// A reused connection ended under the request, before a byte of a response. libcurl may not have ended the transfer yet.
+    /// A reused connection ended during the request, before a byte of a response. libcurl may not have ended the transfer yet.
     TPC_CAUSE_LOST,
     /// The server requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED, RFC 9113 §7). The transfer may not have ended yet.
     TPC_CAUSE_NEEDS_HTTP1,
 } tpc_cause;
 
-/// Bits of `paused`, with libcurl's values.
+/// The bits of `paused`, with libcurl's values.
 enum { TPC_PAUSE_RECEIVING = 1, TPC_PAUSE_SENDING = 4 };
 enum { TPC_RUNNING = -1 };
 
@@ -186,18 +186,18 @@ struct tpc_transfer {
     void *trust;
     tpc_phase phase;
     int status;
-    /// The lines of the final head as received, unread content, and the trailer lines so far.
+    /// The received lines of the final head, unread content, and the received trailer lines.
     tpc_buffer head, body, trailers;
-    /// How much content has arrived in total.
+    /// The total number of received content bytes.
     int64_t received;
-    /// TPC_PAUSE_… bits.
+    /// The paused directions as TPC_PAUSE_… bits.
     int paused;
-    /// libcurl's code when the transfer has ended, TPC_RUNNING before.
+    /// libcurl's code after the end of the transfer, or TPC_RUNNING.
     int result;
     tpc_cause cause;
-    /// How often the request was about to be sent: at most once.
+    /// The number of times that the request was about to be sent, at most 1.
     int sends;
-    /// Whether that send used a connection that had served another request.
+    /// Whether the last send used a connection that had served another request.
     bool is_reused;
     /// Whether the connection of the last send is known to use HTTP/2.
     bool is_http2;
@@ -214,11 +214,11 @@ enum {
     TPC_HTTP_VERSION = 84,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
-    /// How long libcurl keeps the addresses of a name, in seconds.
+    /// The time in seconds for which libcurl caches the addresses of a name.
     TPC_DNS_CACHE_TIMEOUT = 92,
     /// Whether libcurl tries the addresses of a name in random order.
     TPC_DNS_SHUFFLE_ADDRESSES = 275,
-    /// The age in seconds from which a connection is not used again.
+    /// The age in seconds after which a connection is not used again.
     TPC_MAX_LIFETIME_CONNECTION = 314,
     TPC_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     TPC_USER_AGENT = 10018,
@@ -241,34 +241,34 @@ enum {
 };
 enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_HTTP_3 = 30, TPC_HTTP_3_ONLY = 31, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 
-// Each function returns libcurl's code, 0 for success. Texts are copied.
+// Each setter returns libcurl's code, 0 for success. Texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
-/// Without `copies`, the bytes must stay valid until other bytes are set or the transfer is freed.
+/// If `copies` is false, the bytes must stay valid until other bytes are set or the transfer is freed.
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies);
-/// NULL for no proxy.
+/// Sets the proxy URLs for http and https, or NULL for no proxy.
 int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https);
 /// Sets the addresses of hosts, in lines that end with NUL.
 int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count);
 
-/// What libcurl does besides sending the head of a request.
+/// The content of an exchange besides the head of the request.
 typedef enum tpc_exchange { TPC_EXCHANGE_PLAIN, TPC_EXCHANGE_HEAD, TPC_EXCHANGE_UPLOAD } tpc_exchange;
 
 enum {
     TPC_FRESH = 1,
     TPC_SECURE = 2,
-    /// Other transfers wait until this transfer has a connection that they may share. The transfer has news when its request is
-    /// about to be sent.
+    /// Other transfers wait until this transfer has a connection that they may share. The transfer has news before the send of
+    /// the request.
     TPC_SHARED = 4,
-    /// Trailer lines follow the content, whose length must not be set. Afterwards the transfer cannot be used again.
+    /// Trailer lines follow the content, whose length must not be set. The transfer cannot be used again after the request.
     TPC_TRAILERS = 8,
     /// libcurl calls `tpc_judge` for each address of the connection.
     TPC_JUDGED = 16,
-    /// The request uses no proxy, whatever the configuration says.
+    /// The request uses no proxy, even if the configuration has a proxy.
     TPC_DIRECT = 32,
-    /// The request uses the proxy, even if the configuration has an exception for its host.
+    /// The request uses the proxy, even if the configuration has an exception for the host.
     TPC_PROXIED = 64,
-    /// The connection goes elsewhere (`connect_to`, `unix_socket`), or the request is TPC_PROXIED.
+    /// The request has another endpoint (`connect_to`, `unix_socket`), or is TPC_PROXIED.
     TPC_ROUTED = 128,
 };
 
@@ -277,21 +277,22 @@ typedef struct tpc_request {
     const char *url, *target;
     /// The number of bytes of scheme and authority in the absolute form.
     size_t origin_count;
-    /// NULL for GET and HEAD without content.
+    /// The method, or NULL for GET and HEAD without content.
     const char *method;
     tpc_exchange exchange;
     int traits;
-    /// -1 if the length is unknown.
+    /// The length of the content, or -1 if unknown.
     int64_t content_length;
     /// Each field line ends with NUL.
     const char *fields;
     size_t fields_count;
-    /// A version of HTTP for this request only; 0 for the configured version.
+    /// The version of HTTP for this request only, or 0 for the configured version.
     int version;
-    /// The endpoint of the connection instead of the URL's host: libcurl's text for all hosts (`::HOST:PORT`), or the path of a
-    /// Unix socket. At most one is set.
+    /// The endpoint of the connection instead of the URL's host, as libcurl's text for all hosts (`::HOST:PORT`) or as the path
+    /// of a Unix socket. At most one of the two is set.
     const char *connect_to, *unix_socket;
-    /// A number that separates the connections to that endpoint from others of the same host; 0 separates none. See request.c.
+    /// A number that separates the connections to this endpoint from others of the same host, or 0 for no separation. See
+    /// request.c.
     unsigned scope;
 } tpc_request;
 
@@ -299,65 +300,67 @@ typedef struct tpc_request {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
 /// Removes a transfer from its loop, and prepares the transfer for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
-/// Moves the bytes out of a buffer of the transfer; free them with `tpc_free`. Returns NULL if there are none.
+/// Moves the bytes out of a buffer of the transfer, to be freed with `tpc_free`. Returns NULL without bytes.
 void *tpc_buffer_take(tpc_buffer *buffer, size_t *count);
-/// Sets which directions are paused, as TPC_PAUSE_… bits.
+/// Sets the paused directions, as TPC_PAUSE_… bits.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions);
 /// Makes libcurl try the next address for a transfer that is connecting.
 void tpc_transfer_nudge(tpc_transfer *transfer);
 
-// A connection for another protocol. Its transfer has its own loop. In the loop of other transfers, libcurl would count the
-// connection with theirs, and might close it to make space.
+// A connection for another protocol has its own transfer and loop. In the loop of other transfers, libcurl would count the
+// connection with the others, and might close the connection to make space.
 
 /// Makes the transfer connect only, through a tunnel if there is an HTTP proxy.
 int tpc_upgrade_prepare(tpc_transfer *transfer);
 /// Returns a descriptor that becomes readable when the sockets of a loop have events.
 int tpc_loop_descriptor(const tpc_loop *loop);
-/// Makes a loop poll a descriptor for reading (1) and writing (2), in place of the former sides. Any thread may call it, also
-/// while another thread waits. Returns false if the loop cannot poll the descriptor. Closing the descriptor ends the polls.
+/// Makes a loop poll a descriptor for reading (1) and writing (2), in place of the former sides. Any thread may call this
+/// function, even while another thread waits. Returns false if the loop cannot poll the descriptor. A close of the descriptor
+/// ends the polls.
 bool tpc_loop_poll_descriptor(tpc_loop *loop, int descriptor, int former, int sides);
-/// Returns a descriptor that the last wait has found, and its ready sides (both after a failure); -1 behind the last one.
+/// Returns a descriptor that the last wait has found, and the ready sides (both after a failure), or -1 after the last
+/// descriptor.
 int tpc_loop_found(const tpc_loop *loop, int index, int *sides);
-/// Returns the socket of a transfer that has connected; -1 if the socket was closed.
+/// Returns the socket of a connected transfer, or -1 if the socket was closed.
 int tpc_upgrade_socket(tpc_transfer *transfer);
-/// Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
+/// Reads bytes. Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
 long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room);
-/// Returns the number of bytes taken, or a TPC_READ_… value. After TPC_READ_WAIT, pass the same bytes again, at the same
-/// address.
+/// Writes bytes. Returns the number of written bytes, or a TPC_READ_… value. After TPC_READ_WAIT, pass the same bytes again, at
+/// the same address.
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count);
 /// Ends the sending side of a connection without TLS.
 void tpc_upgrade_finish(tpc_transfer *transfer);
 
-/// Any thread may call it.
+/// Any thread may call these functions.
 void tpc_free(void *memory);
 void tpc_trim(void);
 /// Returns the number of bytes in use that malloc's statistics do not count.
 size_t tpc_blocks_bytes(void);
 
-/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify; false if unknown.
+/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify, or false if unknown.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 const char *tpc_error_text(tpc_transfer *transfer, int code);
-/// Returns the content length that the head announces; -1 for none.
+/// Returns the content length in the head, or -1 for none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
 
 typedef struct tpc_times {
-    /// Microseconds since the transfer began; 0 for a phase that did not happen.
+    /// The ends of phases in microseconds since the transfer began, or 0 for a phase that did not happen.
     int64_t lookup, connect, handshake, ready, first_byte;
     bool is_reused;
-    /// Valid until the transfer ends.
+    /// The address of the peer, valid until the transfer ends.
     const char *peer;
 } tpc_times;
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
 long tpc_transfer_connects(tpc_transfer *transfer);
-/// Returns whether the transfer got a place within the limits of connections, so that it began to connect.
+/// Returns whether the transfer began to connect, within the limits of connections.
 bool tpc_transfer_had_place(tpc_transfer *transfer);
-/// Returns the status of the last response to CONNECT; 0 for none.
+/// Returns the status of the last response to CONNECT, or 0 for none.
 long tpc_transfer_connect_status(tpc_transfer *transfer);
-/// Returns a number for the connection of the last send, unique among the open connections; 0 if unknown.
+/// Returns a number for the connection of the last send, unique among the open connections, or 0 if unknown.
 int tpc_transfer_connection(tpc_transfer *transfer);
-/// Returns whether the server has announced the end of the connection of the last send (GOAWAY, RFC 9113 §6.8).
+/// Returns whether the server has sent a GOAWAY on the connection of the last send (RFC 9113 §6.8).
 bool tpc_transfer_has_goaway(const tpc_transfer *transfer);
-/// Returns the error of a SOCKS proxy, as one of the following values; 0 for none.
+/// Returns the error of a SOCKS proxy, as one of the following values, or 0 for none.
 long tpc_transfer_proxy_error(tpc_transfer *transfer);
 // The errors of SOCKS proxies (RFC 1928 §6), with libcurl's numbers (`CURLproxycode`).
 enum {

@@ -14,18 +14,18 @@ typedef struct tpv_address {
     uint8_t bytes[TPV_ADDRESS_SIZE];
 } tpv_address;
 
-/// Looks up a host, which may take long unless it must be a number. A path begins with `/`. Returns the number of addresses, or
-/// -1.
+/// Looks up a host, which may take long unless `is_numeric` is true. A path begins with `/`. Returns the number of addresses,
+/// or -1.
 int tpv_resolve(const char *host, uint16_t port, bool is_numeric, tpv_address *addresses, int capacity,
                 const char **reason);
 
 /// Begins to connect. Returns a descriptor, or -errno.
 int tpv_connect(const tpv_address *address);
-/// Returns 0 if the connection was made, or errno.
+/// Returns 0 after a successful connect, or errno.
 int tpv_connect_error(int fd);
-/// Returns the number of bytes sent, 0 if none can be sent now, or -errno.
+/// Sends bytes. Returns the number of sent bytes, 0 if no byte can be sent now, or -errno.
 int64_t tpv_send(int fd, const uint8_t *bytes, size_t count);
-/// Returns the number of bytes read, 0 at the end, or -errno, with `TPV_AGAIN` for -EAGAIN.
+/// Reads bytes. Returns the number of read bytes, 0 at the end, or -errno, with `TPV_AGAIN` for -EAGAIN.
 int64_t tpv_receive(int fd, uint8_t *bytes, size_t capacity);
 enum { TPV_AGAIN = -1000000 };
 void tpv_close(int fd);
@@ -36,16 +36,16 @@ void tpv_shutdown(int fd);
 
 enum { TPV_TLS_DONE = 0, TPV_TLS_WANTS_READ, TPV_TLS_WANTS_WRITE, TPV_TLS_END, TPV_TLS_FAULT };
 
-/// Loads the libssl of OpenSSL from a file, or from the usual files. Returns NULL, or why it cannot be used.
+/// Loads the libssl of OpenSSL from a file, or from the usual files. Returns NULL, or the reason of a failure.
 const char *tpv_tls_load(const char *file);
-/// Reads the certificates of a file, or those of the system. Returns NULL if they cannot be read.
+/// Reads the certificates of a file or of the system. Returns NULL if the certificates cannot be read.
 void *tpv_tls_context_create(const char *authorities);
 void tpv_tls_context_free(void *context);
 /// Creates a TLS connection on a socket, for the certificate of a host.
 void *tpv_tls_create(void *context, int fd, const char *host);
 void tpv_tls_free(void *tls);
 int tpv_tls_handshake(void *tls);
-/// These two are like `tpv_send` and `tpv_receive`; one thread at a time may call them.
+/// These functions are like `tpv_send` and `tpv_receive`. One thread at a time may call them.
 int64_t tpv_tls_send(void *tls, const uint8_t *bytes, size_t count);
 int64_t tpv_tls_receive(void *tls, uint8_t *bytes, size_t capacity);
 /// The last failure on this thread.
@@ -64,16 +64,16 @@ typedef struct tpv_poller tpv_poller;
 
 tpv_poller *tpv_poller_create(void);
 void tpv_poller_free(tpv_poller *poller);
-/// Waits for sockets, a wake-up or the alarm. Without `sleeps`, the function checks them and returns at once.
+/// Waits for sockets, a wake-up or the alarm. If `sleeps` is false, the function only checks for events and returns at once.
 void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps);
-/// Ends a wait; any thread may call it.
+/// Ends a wait. Any thread may call this function.
 void tpv_poller_wake(tpv_poller *poller);
-/// Sets the time at which a wait ends, INT64_MAX for never. The caller must prevent overlapping calls.
+/// Sets the time at which a wait ends, or INT64_MAX for never. The caller must prevent overlapping calls.
 void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
 /// The clock of alarms, in nanoseconds.
 int64_t tpv_now(void);
 /// Names the current thread, and blocks SIGPIPE on it.
 void tpv_enter_thread(const char *name);
-/// Sets whether this thread is in a turn of the poller: between two waits, it does the work that is left to it.
+/// Sets whether this thread does the poller's work between two waits.
 void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn);
 bool tpv_poller_is_turn(const tpv_poller *poller);

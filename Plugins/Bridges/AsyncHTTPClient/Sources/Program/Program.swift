@@ -3,7 +3,7 @@
 import TurnpikeAsyncHTTPClient
 import TurnpikeCommandLine
 
-/// The command `turnpike` with the transport `async-http-client` for stack files.
+/// The command `turnpike` for stack files with the transport `async-http-client`.
 @main
 struct Program {
     static func main() async {

@@ -7,8 +7,8 @@ public import TurnpikeEssentials
 
 /// A transport over async-http-client, for services that already have an `HTTPClient`.
 ///
-/// The `HTTPClient` provides the connections, their limits, the proxy, TLS and the versions of
-/// HTTP. The gates do everything else:
+/// The `HTTPClient` provides connections, connection limits, the proxy, TLS and the versions of
+/// HTTP. The gates provide all other features:
 ///
 /// ```swift
 /// let http = HTTPClient(eventLoopGroup: group)
@@ -20,17 +20,16 @@ public import TurnpikeEssentials
 /// ```
 ///
 /// - Request and response bodies are streamed with back-pressure.
-/// - An error says whether a byte of the request may have been sent, so that a retry is safe.
-/// - Redirects are not followed, whatever the configuration of the `HTTPClient` says
+/// - An error contains whether a byte of the request may have been sent. A retry is therefore safe.
+/// - Redirects are not followed, with any configuration of the `HTTPClient`
 ///   (``ClientTraits/returnsRedirects``).
-/// - Either the transport decodes content (Brotli, Zstandard, gzip and deflate, if the system
-///   supports them), or the `HTTPClient` does (gzip and deflate; ``ClientTraits/decodesContent``).
-///   If a request has its own `Accept-Encoding`, the content is not decoded.
-/// - The transport sets no time limits. The limits of the `HTTPClient` apply, and fail as
-///   `connectTimeout` and `idleTimeout`.
-/// - A gate creates the spans, so set the `tracing.tracer` of the configuration to nil. The
-///   `HTTPClient` would create spans on an event loop, without the caller's task-local service
-///   context.
+/// - Content is decoded by the transport (Brotli, Zstandard, gzip and deflate, if the system
+///   supports them) or by the `HTTPClient` (gzip and deflate; ``ClientTraits/decodesContent``). If
+///   a request has its own `Accept-Encoding`, the content is not decoded.
+/// - The transport sets no time limits. The limits of the `HTTPClient` apply. Exceeded limits fail
+///   as `connectTimeout` and `idleTimeout`.
+/// - Set `tracing.tracer` of the configuration to nil, because a gate creates the spans. The
+///   `HTTPClient` would create spans on an event loop, without the caller's service context.
 public final class AsyncHTTPClientTransport: Transport {
     let holder: ClientHolder
     private let traits: ClientTraits
@@ -40,7 +39,7 @@ public final class AsyncHTTPClientTransport: Transport {
     /// - Parameters:
     ///   - client: The `HTTPClient`. Any number of transports may share it.
     ///   - traits: Parts of the configuration that the transport cannot read from the `HTTPClient`.
-    ///     The default is right for an unchanged configuration. `HTTPClient.shared` needs
+    ///     The default is correct for an unchanged configuration. `HTTPClient.shared` needs
     ///     `.decodesContent`.
     public init(_ client: HTTPClient, traits: ClientTraits = []) {
         holder = ClientHolder(client, isOwned: false)
@@ -50,9 +49,9 @@ public final class AsyncHTTPClientTransport: Transport {
     /// Creates a transport with its own `HTTPClient`, which the transport shuts down.
     /// - Parameters:
     ///   - configuration: The configuration, of which four parts are ignored. Redirects are not
-    ///     followed. The transport decodes content. The `HTTPClient` does not repeat connecting
-    ///     (`retryConnectionEstablishment`), because a retry does. There is no tracer, because the
-    ///     spans would have no parent.
+    ///     followed. The transport decodes content. `retryConnectionEstablishment` is off, because
+    ///     a retry gate repeats requests. There is no tracer, because the spans would have no
+    ///     parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -70,9 +69,9 @@ public final class AsyncHTTPClientTransport: Transport {
 
     /// The transport supports live uploads.
     ///
-    /// If it decodes content, it reports the sizes of encoded content. async-http-client supports
-    /// no trailer fields. The transport reports only when a request is sent, not the phases of a
-    /// connection.
+    /// A transport that decodes content reports the sizes of encoded content. async-http-client
+    /// supports no trailer fields. The transport reports the time of the send, but not the phases
+    /// of a connection.
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
@@ -90,10 +89,10 @@ public final class AsyncHTTPClientTransport: Transport {
         return wire.isDecoded ? try response.decoded() : response
     }
 
-    /// Ends all exchanges at once, and returns when all have ended.
+    /// Ends all exchanges at once, and waits for their end.
     ///
-    /// The exchanges and all later sends fail as `cancelled`. The transport's own `HTTPClient` is
-    /// shut down. Shut down your own `HTTPClient` after this.
+    /// The exchanges and all later sends fail as `cancelled`. The transport shuts down an
+    /// `HTTPClient` that it has created. After that, shut down your own `HTTPClient`.
     public func shutdown() async {
         let exchanges = running.close()
         for exchange in exchanges { exchange.shutDown() }
@@ -107,7 +106,7 @@ extension AsyncHTTPClientTransport: PromptlyCancellable {
     public var promptness: Promptness { .always }
 }
 
-/// Holds an `HTTPClient`; if the transport owns it, the last release of the holder shuts it down.
+/// An owner of an `HTTPClient`, whose last release shuts down the transport's own `HTTPClient`.
 final class ClientHolder: Sendable {
     let client: HTTPClient
     private let mustShutDown: Atomic<Bool>
@@ -138,19 +137,19 @@ extension AsyncHTTPClientTransport {
         /// Creates a set from bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// The `HTTPClient` returns redirects: its `redirectConfiguration` is `.disallow`.
+        /// The `HTTPClient` returns redirects, because `redirectConfiguration` is `.disallow`.
         ///
-        /// Without this trait, the transport assumes that the `HTTPClient` follows redirects, as is
-        /// the default, and stops it at the first redirect. The caller then gets the head of the
-        /// redirect without its content, and the connection is closed. If this trait is wrong, the
-        /// call fails as `configuration` after the second request was sent.
+        /// Without this trait, the transport assumes the default, in which the `HTTPClient` follows
+        /// redirects, and stops the `HTTPClient` at the first redirect. The caller then gets the
+        /// head of the redirect without content, and the connection is closed. If this trait is
+        /// wrong, the call fails as `configuration` after the send of the second request.
         public static let returnsRedirects = Self(rawValue: 1 << 0)
 
-        /// The `HTTPClient` decodes content: its `decompression` is `.enabled`, as for
+        /// The `HTTPClient` decodes content, because `decompression` is `.enabled`, as in
         /// `HTTPClient.shared`.
         ///
-        /// The transport then asks for gzip and deflate, and the `HTTPClient` decodes and limits
-        /// the content. If this trait is missing, encoded content fails as `decompression`.
+        /// The transport then accepts gzip and deflate, and the `HTTPClient` decodes and limits the
+        /// content. Without this trait, encoded content fails as `decompression`.
         public static let decodesContent = Self(rawValue: 1 << 1)
     }
 }
@@ -182,7 +181,7 @@ final class RunningExchanges: Sendable {
         }
     }
 
-    /// Prevents new exchanges, and returns those that have not ended.
+    /// Prevents new exchanges, and returns the running exchanges.
     func close() -> [HTTPExchange] {
         state.withLock { state in
             guard case .open(let exchanges) = state else { return [] }

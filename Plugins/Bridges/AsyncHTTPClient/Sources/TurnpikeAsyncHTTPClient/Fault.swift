@@ -14,12 +14,12 @@ enum Fault {
     private struct Kind {
         let code: ClientError.Code
         let message: String
-        // For these errors, the error shows the phase better than the calls of the delegate.
+        // The phase that follows from the error, if it is more exact than the delegate's reports.
         var phase: TransferState.Phase?
         var proxyStatus: HTTPStatus?
     }
 
-    /// Returns the error for the caller; an error of the request's content is unchanged.
+    /// Returns the error for the caller, or the unchanged error of the request's content.
     static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
         // These errors come from the request's content.
         if error is ClientError || error is CancellationError { return error }
@@ -144,7 +144,7 @@ enum Fault {
         }
     }
 
-    // RFC 9113 §7 and §8.7.
+    // The codes are from RFC 9113 §7 and §8.7.
     private static func stream(
         _ code: HTTP2ErrorCode, _ phase: TransferState.Phase
     ) -> Kind {

@@ -10,13 +10,13 @@ import TurnpikeSupport
 
 /// One exchange, which connects async-http-client's task with the ``Exchange`` of the caller.
 ///
-/// async-http-client retains it until the task has ended, and calls it on one event loop.
+/// async-http-client retains the exchange until the end of the task, and uses one event loop.
 final class HTTPExchange: Sendable {
     private let request: TurnpikeEssentials.Request
     private let traits: AsyncHTTPClientTransport.ClientTraits
     private let context: Context
     private let upload: Upload?
-    // Keeps the transport's own `HTTPClient` alive until the exchange has ended.
+    // Retains the transport's own `HTTPClient` until the end of the exchange.
     private let holder: ClientHolder
     private let state = Mutex(HTTPExchangeState())
     private let end = SharedValue<Void>()
@@ -100,7 +100,7 @@ final class HTTPExchange: Sendable {
         exchange?.fail(Fault.of(error, transfer))
     }
 
-    // Called when no further report of async-http-client can come.
+    // Ends the exchange after the last report of async-http-client.
     private func close() -> (Exchange?, TransferState) {
         let (exchange, transfer, promise) = state.withLock { state in
             state.run = .ended
@@ -147,7 +147,8 @@ extension HTTPExchange: HTTPClientResponseDelegate {
 
     func didSendRequest(task: HTTPClient.Task<Void>) { state.withLock { $0.sending = .done } }
 
-    // Called before async-http-client follows a redirect, and before `didReceiveHead`.
+    // async-http-client calls this method before it follows a redirect, and before
+    // `didReceiveHead`.
     func didVisitURL(
         task: HTTPClient.Task<Void>, _: HTTPClient.Request, _ head: HTTPResponseHead
     ) {
@@ -156,7 +157,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         if let length = receive(head) {
             if length == 0 { exchange?.finish() } else { exchange?.fail(Fault.unreadRedirect) }
         }
-        // When its task has failed, async-http-client does not follow the redirect.
+        // After a failure of the task, async-http-client does not follow the redirect.
         task.fail(reason: CancellationError())
     }
 
@@ -176,8 +177,8 @@ extension HTTPExchange: HTTPClientResponseDelegate {
     }
 
     /// Passes a head to the ``Exchange``.
-    /// - Returns: The length of the content, or -1 if the length is unknown. Nil if the head is
-    ///   invalid and has ended the exchange.
+    /// - Returns: The length of the content, -1 for an unknown length, or nil if an invalid head
+    ///   has ended the exchange.
     private func receive(_ head: HTTPResponseHead) -> Int64? {
         switch WireHead.head(head, to: request, traits) {
         case .success(let head):
@@ -210,7 +211,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             state.demand = .awaited(promise)
             return true
         }
-        // If the exchange was abandoned meanwhile, it had no promise to complete.
+        // If the exchange was abandoned before this point, no other code completes the promise.
         if !mustWait {
             promise.succeed()
         } else if exchange.hasEnded {
@@ -219,7 +220,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         return promise.futureResult
     }
 
-    // The refusal is complete, but the upload was cut off, so its connection cannot be used again.
+    // The refusal is complete, but the connection is unusable, because the upload was cut off.
     private func finishRefusal(_ task: HTTPClient.Task<Void>) {
         close().0?.finish()
         task.fail(reason: CancellationError())

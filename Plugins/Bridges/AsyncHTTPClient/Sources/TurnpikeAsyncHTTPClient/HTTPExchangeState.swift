@@ -8,11 +8,11 @@ import TurnpikeEssentials
 struct HTTPExchangeState {
     enum Run {
         case starting
-        /// async-http-client was started and may send, but its task is not yet known here.
+        /// async-http-client was started and may send, but the task is not yet known.
         case executing
         case running(HTTPClient.Task<Void>)
         case ended
-        /// The exchange was abandoned before its task was known.
+        /// The exchange was abandoned before the task was known.
         case givenUp
     }
 
@@ -22,12 +22,12 @@ struct HTTPExchangeState {
     /// not report the end of the response.
     enum Sending {
         case underWay
-        /// The refusal came before the end of the upload; `rest` bytes of its content remain.
+        /// The refusal arrived before the end of the upload, and `rest` bytes of it remain.
         case refused(rest: Int64)
         case done
     }
 
-    /// Whether the reader wants more content; see `didReceiveBodyPart`.
+    /// Whether the reader needs more content; see `didReceiveBodyPart`.
     enum Demand {
         case open
         /// The reader asked for more content before the connection waited for the reader.
@@ -71,14 +71,14 @@ struct HTTPExchangeState {
         return givenUp
     }
 
-    /// Records the head of a refusal; returns whether the refusal ends before the upload.
+    /// Records the head of a refusal, and returns whether the refusal ends before the upload.
     mutating func receiveRefusal(_ length: Int64) -> Bool {
         guard case .underWay = sending else { return false }
         sending = .refused(rest: length)
         return length == 0
     }
 
-    /// Records content; returns whether the content ends a refusal before the upload.
+    /// Records content, and returns whether the content ends a refusal before the upload.
     mutating func receive(_ count: Int) -> Bool {
         guard case .refused(let rest) = sending else { return false }
         sending = .refused(rest: rest - Int64(count))

@@ -11,7 +11,7 @@ import TurnpikeSupport
 extension Registry {
     /// Adds the transport `async-http-client` to the names of stack files.
     ///
-    /// Each transport has its own `HTTPClient`, which the client's shutdown ends.
+    /// Each transport has its own `HTTPClient`, which is shut down together with the client.
     public mutating func registerAsyncHTTPClient() {
         register(transport: "async-http-client", description: Self.asyncHTTPClient) { settings in
             let configuration = try HTTPClient.Configuration(settings)
@@ -51,7 +51,7 @@ extension HTTPClient.Configuration {
 
     init(_ settings: Settings) throws {
         self.init()
-        // The gates of a stack file set the other time limits.
+        // Gates of the stack file set the other time limits.
         timeout = Timeout(
             connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
         connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(

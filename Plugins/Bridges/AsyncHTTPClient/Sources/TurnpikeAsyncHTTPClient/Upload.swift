@@ -12,12 +12,12 @@ final class Upload: Sendable {
     private enum State {
         case unread(Reading)
         case reading(Task<Void, Never>)
-        /// A piece was passed to async-http-client, but is not sent yet.
+        /// async-http-client has a piece that is not sent yet.
         case writing(Task<Void, Never>, piece: OneShot<Void>)
         case closed
     }
 
-    // SAFETY: only the task that reads the content takes the reader, once.
+    // SAFETY: only the task that reads the content takes the reader, and takes it once.
     private struct Reading: @unchecked Sendable { let reader: RequestBodyReader }
 
     private let inMemory: Data?

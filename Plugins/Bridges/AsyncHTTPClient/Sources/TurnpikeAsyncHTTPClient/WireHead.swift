@@ -18,7 +18,7 @@ enum WireHead {
         if let defect = headers.defect { return .failure(broken(defect)) }
         let status = HTTPStatus(Int(head.status.code))
         let hasContent = request.method != .head && !status.endsWithHead
-        // With a Transfer-Encoding, a Content-Length has no meaning (RFC 9112 §6.3).
+        // Beside a Transfer-Encoding, a Content-Length has no meaning (RFC 9112 §6.3).
         if headers.contains(.transferEncoding) { headers.remove(.contentLength) }
         if hasContent, let fault = codingFault(headers) { return .failure(fault) }
         let declared: Int64?
@@ -41,7 +41,7 @@ enum WireHead {
                 encodedLength: hasContent ? declared : nil))
     }
 
-    /// Whether async-http-client would follow the redirect, if its configuration allows this.
+    /// Whether async-http-client would follow the redirect, if the configuration allows redirects.
     ///
     /// async-http-client also follows some statuses that are not redirects.
     static func mayBeFollowed(_ head: HTTPResponseHead) -> Bool {
@@ -62,7 +62,7 @@ enum WireHead {
         version.major > 1 ? "\(version.major)" : "\(version.major).\(version.minor)"
     }
 
-    // Equal lengths count once. Different lengths are a sign of request smuggling (RFC 9112 §6.3).
+    // Equal lengths count once. Different lengths may be request smuggling (RFC 9112 §6.3).
     private static func length(
         _ headers: TurnpikeEssentials.HTTPHeaders
     ) -> Result<Int64?, ClientError> {
@@ -81,7 +81,7 @@ enum WireHead {
         return .success(length)
     }
 
-    // Returns an error for a coded message (RFC 9112 §6.1), because the client asks for none.
+    // Returns an error for a transfer coding (RFC 9112 §6.1), because the client accepts none.
     private static func codingFault(_ headers: TurnpikeEssentials.HTTPHeaders) -> ClientError? {
         let codings = headers.values(of: .transferEncoding).flatMap { $0.split(separator: ",") }
             .map { Grammar.trimmed($0).lowercased() }

@@ -17,13 +17,13 @@ struct WireRequest {
     ) throws {
         if let fault = Self.fault(of: request) { throw fault }
         let uri = request.targetURI
-        // The URL without user and fragment, because these are not sent.
+        // The URL contains no user and no fragment, because these parts are not sent.
         guard let origin = uri.origin, let url = URL(string: uri.absoluteForm) else {
             throw ClientError(.invalidRequest, "Foundation does not accept this URL")
         }
         var headers = NIOHTTP1.HTTPHeaders()
         headers.reserveCapacity(request.headers.count + 3)
-        // async-http-client would send an IPv6 address without its brackets.
+        // async-http-client would send an IPv6 address without brackets.
         headers.add(name: "Host", value: Self.host(origin))
         var hasAgent = false
         var hasAcceptEncoding = false

@@ -11,10 +11,10 @@ import TurnpikeTesting
 
 /// SwiftNIO traps in debug builds if a promise is dropped.
 ///
-/// So these tests pass if they return.
+/// These tests therefore pass if they return.
 @Suite("Uploads that the server does not take", .timeLimit(.minutes(2)))
 struct BlockedUploadTests {
-    /// Reports that a connection accepts no more bytes for now.
+    /// Reports that a connection accepts no more bytes.
     private final class Observer: ChannelInboundHandler, Sendable {
         typealias InboundIn = NIOAny
 
@@ -43,7 +43,7 @@ struct BlockedUploadTests {
             let content = RequestBody.data(Data(count: 1 << 23))
             let call = Task { try await bridge.client.post("/", body: content).response() }
             try await filled.value()
-            // During this call, a faulty upload would pass on a second piece.
+            // During this call, a faulty upload would write a second piece.
             #expect(try await bridge.content(bridge.client.get("ok")) == Data("x".utf8))
             try await body(bridge, call)
             #expect(try await bridge.content(bridge.client.get("ok")) == Data("x".utf8))

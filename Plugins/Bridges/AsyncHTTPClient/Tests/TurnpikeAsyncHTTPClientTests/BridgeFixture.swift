@@ -6,7 +6,7 @@ import Turnpike
 import TurnpikeAsyncHTTPClient
 import TurnpikeTesting
 
-/// A server on loopback, and a client for it with an empty stack.
+/// A server on loopback, and a client for the server with an empty stack.
 struct BridgeFixture {
     let server: TestServer
     let client: Client
@@ -16,7 +16,7 @@ struct BridgeFixture {
     }
 }
 
-/// Calls a closure with a transport over an `HTTPClient`, and shuts down everything afterwards.
+/// Calls a closure with a transport over an `HTTPClient`, and then shuts down both.
 func withBridge(
     _ configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
     traits: AsyncHTTPClientTransport.ClientTraits = [],

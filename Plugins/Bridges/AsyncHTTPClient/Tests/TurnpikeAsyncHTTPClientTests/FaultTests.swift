@@ -52,7 +52,7 @@ struct FaultTests {
         Case(
             ChannelError.connectTimeout(.seconds(1)), .connecting, .connectTimeout, isUnsent: true),
         Case(IOError(errnoCode: 104, reason: "read"), .sending, .connection),
-        // RFC 9113 §8.7: the server has not processed the request, whatever was sent.
+        // The server has not processed the request, whatever was sent (RFC 9113 §8.7).
         Case(refused, .sending, .connection, isUnsent: true),
         Case(refused, .receiving, .incomplete),
         Case(

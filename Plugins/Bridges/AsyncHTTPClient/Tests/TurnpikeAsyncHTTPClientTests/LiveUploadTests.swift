@@ -9,9 +9,7 @@ import TurnpikeTesting
 
 @Suite("Live bodies over async-http-client", .timeLimit(.minutes(2)))
 struct LiveUploadTests {
-    /// A body that returns one chunk and then waits.
-    ///
-    /// It reports its end.
+    /// A body that returns one chunk, waits, and reports the end.
     private struct Source {
         let body: RequestBody
         let ended = SharedValue<Void>()

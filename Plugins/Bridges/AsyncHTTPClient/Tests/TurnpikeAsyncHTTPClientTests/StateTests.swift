@@ -86,13 +86,13 @@ struct StateTests {
     @Test("A reader that does not read holds the server back")
     func backPressure() async throws {
         try await withBridge { bridge in
-            // Much more than the buffers of the system hold for a connection.
+            // The content is much larger than the system's buffers for a connection.
             let length = 1 << 27
             bridge.server.route("/", .bytes(Int64(length)))
             let response = try await bridge.client.get("/").response()
             var iterator = response.body.makeAsyncIterator()
             var count = try await iterator.next()?.count ?? 0
-            // The server cannot write the rest as long as nobody reads.
+            // Without a reader, the server cannot write the rest.
             await #expect(throws: WaitExpired.self) {
                 try await bridge.server.wait(limit: .seconds(1)) { $0.inFlight == 0 }
             }

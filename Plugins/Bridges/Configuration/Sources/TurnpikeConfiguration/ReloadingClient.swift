@@ -5,7 +5,7 @@ import Synchronization
 public import Turnpike
 public import TurnpikeStackFiles
 
-/// A client whose stack follows a configuration.
+/// A client whose stack is updated from a configuration.
 ///
 /// ```swift
 /// let upstream = try ReloadingClient(config.scoped(to: "upstream")) { result in
@@ -15,20 +15,18 @@ public import TurnpikeStackFiles
 /// try await upstream.run()  // in a task or a service of its own
 /// ```
 ///
-/// The configuration is checked as a whole before the stack changes. A valid stack replaces the old
-/// stack at once. Running calls keep the old stack. If there is a mistake, the old stack stays.
-/// Circuits, budgets, limits, cookies and tokens stay too
-/// (``/TurnpikeStackFiles/ConfiguredClient``). If the configuration lists gates, their state
-/// belongs to the scope of the gate. In a stack file, it belongs to the `id`, or to the name and
-/// place. The base URL cannot change.
+/// The whole configuration is checked before the stack changes. A valid stack replaces the old
+/// stack at once. Running calls keep the old stack. After a mistake, the old stack stays. Circuits,
+/// budgets, limits, cookies and tokens always stay (``/TurnpikeStackFiles/ConfiguredClient``). If
+/// the configuration lists gates, the state of a gate belongs to the gate's scope. In a stack file,
+/// the state belongs to the `id`, or to the name and place. The base URL cannot change.
 public final class ReloadingClient: Sendable {
     private let config: ConfigReader
     private let registry: Registry
     private let configured: ConfiguredClient
     private let onReload: @Sendable (Result<StackFile, any Error>) -> Void
-    // The last error that `onReload` got; nil if the configuration is in use. The lock is held
-    // while a configuration is read and applied, so that an older configuration cannot replace a
-    // newer one.
+    // The last error for `onReload`, or nil if the configuration is in use. The lock is held while
+    // a configuration is read and applied, because the newest one must win.
     private let refusal = Mutex<String?>(nil)
 
     /// Creates a client from the current configuration.
@@ -37,13 +35,12 @@ public final class ReloadingClient: Sendable {
     ///     ``TurnpikeStackFiles/StackFile/init(from:registry:)`` lists the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: The reader of all calls, such as a `TraceStore`; nil for none.
+    ///   - trace: The reader of all calls, such as a `TraceStore`, or nil for none.
     ///   - timeSource: The source of time for calls.
     ///   - randomSource: The source of randomness for calls.
-    ///   - onReload: ``run()`` calls this after each change, with the new stack file, or with the
-    ///     error because of which the old stack stays. An error that repeats is reported once.
-    ///     `onReload` also runs if a wrong configuration is changed back to the configuration in
-    ///     use.
+    ///   - onReload: A closure that ``run()`` calls after each change, with the new stack file or
+    ///     an error. After an error, the old stack stays. A repeated error is reported once. The
+    ///     closure also runs if a wrong configuration is changed back to the configuration in use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(
@@ -62,16 +59,16 @@ public final class ReloadingClient: Sendable {
             randomSource: randomSource)
     }
 
-    /// The client, which is the same object after a reload.
+    /// The client, which stays the same object after a reload.
     public var client: Client { configured.client }
 
     /// The current stack, as a stack file.
     public var file: StackFile { configured.file }
 
-    /// Reads the configuration now, and replaces the stack even if nothing has changed.
+    /// Reads the configuration now, and replaces the stack even without a change.
     ///
-    /// The method also reads the file that `stackFile` names, and the files and variables that this
-    /// file refers to. A service can call this at SIGHUP. `onReload` is not called.
+    /// The method also reads the file in `stackFile`, and the files and variables in that file. A
+    /// service can call this method at SIGHUP. The method does not call `onReload`.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`. After an error, the old stack stays.
     public func reload() throws {
@@ -83,28 +80,28 @@ public final class ReloadingClient: Sendable {
 
     /// Watches the configuration until the task is cancelled, and applies each change.
     ///
-    /// Only the configuration is watched. If the file that `stackFile` names changes, call
-    /// ``reload()``. If a provider does not watch its source, it reports no changes.
+    /// Only the configuration is watched. After a change of the file in `stackFile`, call
+    /// ``reload()``. A provider that does not watch its source reports no changes.
     ///
-    /// The method can be a service of swift-service-lifecycle. A graceful shutdown must cancel it:
-    /// `cancelWhenGracefulShutdown { try await upstream.run() }`. The method does not shut down the
-    /// client.
+    /// The method can be a service of swift-service-lifecycle. A graceful shutdown must cancel the
+    /// method, as with `cancelWhenGracefulShutdown { try await upstream.run() }`. The method does
+    /// not shut down the client.
     /// - Throws: The error of a provider that cannot begin to watch.
     public func run() async throws {
         try await config.watchSnapshot { snapshots in
-            // Reads the newest configuration, which may be newer than the reported one.
+            // `followed` reads the newest configuration, which may be newer than the reported one.
             for await _ in snapshots {
                 if let result = followed() { onReload(result) }
             }
         }
-        // If a provider has no changes, its updates may end.
+        // The updates of a provider without changes may end.
         if Task.isCancelled { return }
         let (never, continuation) = AsyncStream<Never>.makeStream()
         for await _ in never {}
         continuation.finish()
     }
 
-    /// Applies a change, and returns the result; nil if nothing new must be reported.
+    /// Applies a change, and returns the result to report, or nil.
     private func followed() -> Result<StackFile, any Error>? {
         refusal.withLock { refusal in
             do {

@@ -4,18 +4,17 @@ import Turnpike
 
 /// A form in which a configuration can contain a setting of a stack file.
 ///
-/// The forms follow from the schema of stack files (`Registry.schema()`), which observes what
-/// factories read.
+/// The forms follow from the schema of stack files (`Registry.schema()`).
 enum SettingForm: Equatable {
     case boolean, integer, number
-    /// One of several names, which are not secret; an empty list allows any name.
+    /// One of several names, which are not secret. An empty list allows any name.
     case choice([String])
     case choices
     case text
     case integers, numbers, texts
     /// Header fields, each as `Name: value`.
     case headers
-    /// An object, whose members have their own scope.
+    /// An object whose members have a separate scope.
     case scope([JSONObject.Member])
     /// Any other value, as a string with JSON.
     case json
@@ -23,8 +22,8 @@ enum SettingForm: Equatable {
     static func forms(of schema: JSONValue) -> [SettingForm] {
         var forms: [SettingForm] = []
         for form in unordered(schema) where !forms.contains(form) { forms.append(form) }
-        // A setting that may only be null is read too, so that the check can explain why a value is
-        // rejected.
+        // A setting that may only be null is read too, because the check must report the reason for
+        // a rejected value.
         return forms.isEmpty ? [.text] : forms.sorted { $0.rank < $1.rank }
     }
 
@@ -86,7 +85,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    /// Whether a value of this form, or another value in its place, may be a secret.
+    /// Whether a value of this form or a wrong value in the same place may be a secret.
     var mayBeSecret: Bool {
         switch self {
         case .text, .texts, .headers, .json, .scope: true

@@ -4,7 +4,7 @@ import Configuration
 import Turnpike
 import TurnpikeStackFiles
 
-/// Reads from a configuration the values that a schema describes, and collects the mistakes.
+/// Reads the values of a schema from a configuration, and collects the mistakes.
 struct SettingReader {
     let config: ConfigSnapshotReader
     private(set) var issues: [ConfigurationIssue] = []
@@ -17,8 +17,8 @@ struct SettingReader {
 
     /// Returns the value at a key, or nil if there is no value.
     ///
-    /// A value whose form the schema does not know is returned unchanged. The check of the stack
-    /// file then reports the expected form.
+    /// A value with an unknown form is returned unchanged. The check of the stack file then reports
+    /// the expected form.
     mutating func value(_ schema: JSONValue, at key: [String]) -> JSONValue? {
         value(SettingForm.forms(of: schema), at: key)
     }

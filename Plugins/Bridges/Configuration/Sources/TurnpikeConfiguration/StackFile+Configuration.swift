@@ -6,25 +6,25 @@ import Turnpike
 public import TurnpikeStackFiles
 
 extension StackFile {
-    /// Reads a client from a configuration, in one of three ways.
+    /// Reads a client from a configuration with one of three keys.
     ///
     /// - `stack` contains the JSON of a stack file.
     /// - `stackFile` contains the path of a stack file.
-    /// - `gates` lists the names of the gates, with the outermost first. `gate.NAME` is the scope
-    ///   of the settings of a gate. If two gates have the same name, an entry `NAME/SCOPE` selects
-    ///   the scope. With `gates`, there may also be `baseURL`, `transport.use`, `shared.use` and
-    ///   `lint.ignore`. The settings of the transport and of shared state are below `transport` and
-    ///   `shared`.
+    /// - `gates` lists the names of the gates, the outermost first. `gate.NAME` is the scope of the
+    ///   settings of a gate. If two gates have the same name, an entry `NAME/SCOPE` selects the
+    ///   scope. With `gates`, the configuration may also have `baseURL`, `transport.use`,
+    ///   `shared.use` and `lint.ignore`. The settings of the transport and of shared state are
+    ///   below `transport` and `shared`.
     ///
-    /// All texts except names and the path are read as secrets, so that access reporters redact
-    /// them. The keys of a configuration cannot be listed, so a misspelled key is not found with
-    /// `gates`.
+    /// All texts except names and the path are read as secrets, because access reporters must
+    /// redact them. The keys of a configuration cannot be listed. A misspelled key is therefore not
+    /// found with `gates`.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client.
     ///   - registry: The names that the stack may use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
-    ///   `ClientError.Code.unsupported`. With `gates`, the error names keys of the configuration.
-    ///   For `stack` and `stackFile`, the error names paths in the stack file.
+    ///   `ClientError.Code.unsupported`. With `gates`, the error contains keys of the
+    ///   configuration. With `stack` and `stackFile`, the error contains paths in the stack file.
     public init(from config: ConfigSnapshotReader, registry: Registry) throws {
         var reader = SettingReader(config)
         let text = reader.value([.text], at: [Key.stack])
@@ -128,7 +128,8 @@ extension StackFile {
         return part
     }
 
-    /// The key for a path in the stack file: `gate.retry.attempts` for `stack[1].attempts`.
+    /// Returns the key for a path in the stack file, such as `gate.retry.attempts` for
+    /// `stack[1].attempts`.
     private static func key(of path: String, _ scopes: [String]) -> String {
         guard path.hasPrefix("stack["), let end = path.firstIndex(of: "]"),
             let number = Int(path[path.index(path.startIndex, offsetBy: 6)..<end]),

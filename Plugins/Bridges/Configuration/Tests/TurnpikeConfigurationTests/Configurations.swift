@@ -7,14 +7,14 @@ import Turnpike
 import TurnpikeConfiguration
 import TurnpikeStackFiles
 
-/// A reader of values in memory.
+/// Returns a reader of values in memory.
 func config(
     _ values: [AbsoluteConfigKey: ConfigValue], reporter: (any AccessReporter)? = nil
 ) -> ConfigReader {
     ConfigReader(provider: InMemoryProvider(values: values), accessReporter: reporter)
 }
 
-/// A reader of a JSON file, and of the providers below it.
+/// Returns a reader of a JSON file and of further providers.
 func jsonFile(
     _ text: String, over below: any ConfigProvider...
 ) async throws -> ConfigReader {
@@ -26,7 +26,7 @@ func jsonFile(
     return ConfigReader(providers: [file] + below)
 }
 
-/// A list of names as a value.
+/// Returns a list of names as a value.
 func names(_ names: String...) -> ConfigValue {
     ConfigValue(.stringArray(names), isSecret: false)
 }

@@ -106,7 +106,7 @@ struct KindTests {
         }
     }
 
-    // A limit of the library, which the README describes: the file has lost the kind.
+    // The library's JSON file does not keep the kind of a value, as the README describes.
     @Test("A Boolean is a number in a JSON file, but not in a stack file")
     func limit() async throws {
         let reader = try await jsonFile(

@@ -101,14 +101,14 @@ struct MistakeTests {
                 "baseURL": "https://u:SECRET@h/",
                 "gate.basic.user": "SECRET", "gate.basic.password": "SECRET",
                 "gate.retry.attempts": 4, "gate.setHeaders.set": names("X-Key: SECRET"),
-                // Values of a wrong kind, which are read in each of the other kinds.
+                // Values of a wrong kind are read as each of the other kinds.
                 "gate.bearer.token": names("SECRET"), "gate.retry.statuses": "SECRET",
             ], reporter: accesses)
         _ = try? StackFile(scopes, Self.registry)
         #expect(accesses.text.contains("gate.retry.attempts -> \"4\""))
         #expect(accesses.text.contains("gate.basic.password"))
         let lines = accesses.text.split(separator: "\n").filter { $0.contains("SECRET") }
-        // A list of numbers is not secret, but a text in its place is.
+        // A list of numbers is not secret, but a text in the same place may be secret.
         #expect(lines.allSatisfy { $0.contains("gate.retry.statuses") }, "\(lines)")
     }
 }

@@ -103,7 +103,7 @@ struct ReadingTests {
         #expect(try StackFile(reader) == StackFile(file))
     }
 
-    /// The standard names, the store in memory, and the gates of the traffic plugin.
+    /// A registry with the standard names, the store in memory, and the traffic gates.
     private static let registry: Registry = {
         var registry = Registry.standard
         registry.registerSharedState()
@@ -111,7 +111,7 @@ struct ReadingTests {
         return registry
     }()
 
-    /// The example of each gate, transport and store that the registry knows.
+    /// The examples of all gates, transports and stores in the registry.
     static let examples: [JSONValue] = {
         let definitions = registry.schema()["$defs"]?.object ?? [:]
         return definitions.compactMap { $0.value["examples"]?[0] }
@@ -167,7 +167,7 @@ struct ReadingTests {
         #expect(try read == StackFile(.object(expected)))
     }
 
-    // In place of a reference to the environment, a configuration contains the text itself.
+    // In a configuration, the text itself replaces a reference to the environment.
     private static func plain(_ value: JSONValue) -> JSONValue {
         if let array = value.array { return .array(array.map(plain)) }
         guard let object = value.object else { return value }
@@ -213,7 +213,7 @@ struct ReadingTests {
         }
     }
 
-    // Spells keys and values like the provider of the environment.
+    // Writes keys and values in the form of the environment's provider.
     private static func variables(
         _ values: [AbsoluteConfigKey: ConfigContent]
     ) -> [String: String] {

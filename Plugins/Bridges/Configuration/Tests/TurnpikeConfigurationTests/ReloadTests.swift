@@ -11,7 +11,7 @@ import TurnpikeTrafficStackFiles
 
 @Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
 struct ReloadTests {
-    /// A client, and the outcomes of its reloads.
+    /// A client with the outcomes of reloads.
     private struct Followed {
         let client: ReloadingClient
         let outcomes: AsyncStream<Result<StackFile, any Error>>
@@ -69,7 +69,7 @@ struct ReloadTests {
         provider.setValue("https://other.example/", forKey: "up.baseURL")
         let moved = try #require(await outcomes.next())
         #expect(throws: ClientError.self) { try moved.get() }
-        // A mistake is reported once, and so is its end.
+        // A mistake and its end are each reported once.
         provider.setValue("other", forKey: "unrelated")
         provider.setValue("https://api.example.com/", forKey: "up.baseURL")
         let again = try #require(await outcomes.next())
@@ -164,7 +164,7 @@ struct ReloadTests {
         try folder.write("{", to: "stack.json")
         #expect(throws: ClientError.self) { try followed.client.reload() }
         #expect(followed.names().count == 1)
-        // This provider never changes, and its updates may end.
+        // This provider never changes, and the updates may end.
         let run = Task { [client = followed.client] in try await client.run() }
         run.cancel()
         try await run.value
@@ -180,8 +180,8 @@ struct ReloadTests {
                     "gate": {"retry": {"attempts": \(attempts)}}}}
             """
         }
-        // The provider notices a new modification time of the file, or a new path. Two writes may
-        // have the same time, so the path changes, as with a ConfigMap.
+        // The provider notices a new modification time of the file, or a new path. The path
+        // changes, as with a ConfigMap, because two writes may have the same time.
         try folder.write(stack(2), to: "first.json")
         try folder.write(stack(5), to: "second.json")
         try folder.link("config.json", to: "first.json")

@@ -14,23 +14,24 @@ extension Client {
     /// let trailers = try HTTPFields(body.trailers)
     /// ```
     ///
-    /// A request without scheme and authority is relative to the base URL, as the requests of an
-    /// OpenAPI generator are. For example, `/users/1` below `https://api.example.com/v1` is
+    /// A request without scheme and authority, as from an OpenAPI generator, is relative to the
+    /// base URL. For example, `/users/1` below `https://api.example.com/v1` is
     /// `https://api.example.com/v1/users/1`.
     ///
     /// The transport reads the request's content when needed, and the caller reads the response's
-    /// content. If the task is cancelled, `send` throws `CancellationError`; after the head has
-    /// arrived, the reader does. To end the transfer, release the body or its `AsyncIterator`.
+    /// content. If the task is cancelled, `send` throws `CancellationError`. After the head, the
+    /// reader of the content throws this error. To end the transfer, release the body or the body's
+    /// `AsyncIterator`.
     /// - Parameters:
-    ///   - request: The request. Its parts are sent unchanged.
+    ///   - request: The request, whose parts are sent unchanged.
     ///   - body: The content. `RequestBody.followed(by:)` adds trailer fields.
-    ///   - baseURL: The base of a relative request; nil for the base URL of the client.
+    ///   - baseURL: The base of a relative request, or nil for the base URL of the client.
     ///   - options: The options for gates and the transport.
-    /// - Returns: The head and the content. The trailer fields are available when the content was
-    ///   read to its end.
-    /// - Throws: Before anything is sent, the errors of
-    ///   ``TurnpikeCore/Request/init(_:body:options:)``; later, those of the gates and the
-    ///   transport. `ClientError.Code.protocol` if `HTTPResponse` cannot represent the head.
+    /// - Returns: The head and the content. The trailer fields are available after the end of the
+    ///   content.
+    /// - Throws: The errors of ``TurnpikeCore/Request/init(_:body:options:)`` before the send, or
+    ///   the errors of the gates and the transport. `ClientError.Code.protocol` if `HTTPResponse`
+    ///   cannot represent the head.
     public func send(
         _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,
         options: RequestOptions = RequestOptions()

@@ -7,12 +7,12 @@ extension HTTPHeaders {
     /// Creates a section with the same fields, in the same order, with unchanged names.
     ///
     /// Whitespace around a value is dropped, because it is not part of the value (RFC 9110 §5.5). A
-    /// control character inside a value is kept, as in a response. A request with such a value
-    /// fails when it is sent. `HTTPField.indexingStrategy` is dropped, because the transport
-    /// decides which fields enter a table of HPACK.
+    /// control character inside a value is kept, as in a response. The send of a request with such
+    /// a value fails. `HTTPField.indexingStrategy` is dropped, because the transport decides which
+    /// fields enter a table of HPACK.
     /// - Parameter fields: The fields of a header or trailer section.
-    /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8. The error names
-    ///   the field, but not its value.
+    /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8. The error
+    ///   contains the name of the field, but not the value.
     public init(_ fields: HTTPFields) throws {
         self.init()
         reserveCapacity(fields.count)
@@ -38,8 +38,8 @@ extension HTTPFields {
     /// A received value keeps its control characters. No field gets an indexing strategy.
     /// - Parameter headers: A header or trailer section.
     /// - Throws: `ClientError.Code.protocol` if the section has a field that `HTTPFields` cannot
-    ///   represent, a defect (`HTTPHeaders.defect`), or more than 65,534 fields. The error names
-    ///   the field, but not its value.
+    ///   represent, a defect (`HTTPHeaders.defect`), or more than 65,534 fields. The error contains
+    ///   the name of the field, but not the value.
     public init(_ headers: HTTPHeaders) throws {
         if let defect = headers.defect { throw ClientError(.protocol, defect) }
         if headers.count > Self.maxCount {
@@ -62,7 +62,7 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    // The library replaces NUL, CR and LF by blanks, which would change the value without an error.
+    // These values are refused, because the library would replace NUL, CR and LF by blanks.
     fileprivate init(name: Name, received value: String) throws {
         if Self.isValidValue(value) {
             self.init(name: name, value: value)
@@ -76,11 +76,11 @@ extension HTTPField {
         self.init(name: name, lenientValue: value.utf8)
     }
 
-    /// The value; nil if its bytes are not UTF-8.
+    /// The value, or nil if the bytes are not UTF-8.
     fileprivate var utf8Value: String? {
         let value = value
         guard value.unicodeScalars.contains("\u{FFFD}") else { return value }
-        // U+FFFD may stand for invalid bytes, or may be part of the received text.
+        // U+FFFD may replace invalid bytes, or may be part of the received text.
         var sent = HTTPField(name: name, lenientValue: value.utf8)
         sent.indexingStrategy = indexingStrategy
         return sent == self ? value : nil

@@ -6,20 +6,20 @@ public import TurnpikeEssentials
 extension Request {
     /// Creates a request from a request of swift-http-types, and content.
     ///
-    /// Method, scheme, authority, path and fields are sent unchanged, or are refused here. A
-    /// request without scheme and authority is relative to the base URL of the stack
+    /// Method, scheme, authority, path and fields are sent unchanged, or this initializer refuses
+    /// them. A request without scheme and authority is relative to the base URL of the stack
     /// (``/TurnpikeMiddleware/BaseURL``) or of
     /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)``. OPTIONS with the path `*` applies to
-    /// the server as a whole. Without an authority, the field `Host` gives the authority. If both
-    /// exist and differ, the call fails.
+    /// the server as a whole. Without an authority, the field `Host` is the authority. If authority
+    /// and `Host` differ, the call fails.
     /// - Parameters:
     ///   - request: The request.
     ///   - body: The content.
     ///   - options: The options for gates and the transport.
-    /// - Throws: `ClientError.Code.invalidRequest` for parts that would change: dot segments, a
-    ///   fragment, characters that must be percent-encoded, user information, and a value that is
-    ///   not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT. No error shows
-    ///   a path or a value.
+    /// - Throws: `ClientError.Code.invalidRequest` for parts that would change. These are dot
+    ///   segments, a fragment, characters that must be percent-encoded, user information, and a
+    ///   value that is not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT.
+    ///   No error contains a path or a value.
     public init(
         _ request: HTTPRequest, body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()
@@ -34,7 +34,7 @@ extension HTTPRequest {
     /// Creates the head of a request.
     ///
     /// The head has neither the content nor the options. The head has the media type and the length
-    /// of the content only if header fields state them. If the request applies to the server as a
+    /// of the content only in existing header fields. If the request applies to the server as a
     /// whole, the path is `*`.
     /// - Parameter request: A request with an absolute URL.
     /// - Throws: `ClientError.Code.invalidRequest` for an invalid or relative URL, an invalid
@@ -55,7 +55,7 @@ extension HTTPRequest {
                 "found user information in the URL; expected the credential in the field"
                     + " Authorization")
         }
-        // A valid URL has a scheme, two slashes, and an authority up to its path or query.
+        // A valid URL has a scheme, two slashes, and an authority up to the path or query.
         let text = uri.absoluteForm
         let scheme = text.prefix { $0 != ":" }
         let rest = text.dropFirst(scheme.count + 3)
@@ -69,7 +69,7 @@ extension HTTPRequest {
 
 extension HTTPResponse {
     /// Creates the head of a response, with the standard reason phrase of the status.
-    /// - Parameter head: The head in the form of Turnpike.
+    /// - Parameter head: The head of a Turnpike response.
     /// - Throws: `ClientError.Code.protocol` for a status of more than three digits, and for fields
     ///   that `HTTPFields` cannot represent.
     public init(_ head: ResponseHead) throws {

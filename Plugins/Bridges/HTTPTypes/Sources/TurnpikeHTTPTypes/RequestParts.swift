@@ -27,7 +27,7 @@ struct RequestParts {
         if let place {
             target = Target(place + path)
         } else {
-            // The dot keeps the path below the base URL, even if it begins with two slashes.
+            // The dot keeps the path below the base URL, even with two slashes at the beginning.
             target = path.isEmpty ? .server : Target("." + path)
         }
     }
@@ -37,7 +37,7 @@ struct RequestParts {
         case (nil, nil): return nil
         case (nil, .some): throw refused("found an authority without a scheme", "both, or neither")
         case (.some(let scheme), let authority):
-            // A message that came as HTTP/1.1 has its authority only in Host (RFC 9113 §8.3.1).
+            // A message from HTTP/1.1 has the authority only in Host (RFC 9113 §8.3.1).
             guard let authority = authority ?? headers.first(.host) else {
                 throw refused("found a scheme without an authority", "both, or neither")
             }
@@ -54,7 +54,7 @@ struct RequestParts {
         }
     }
 
-    // RFC 3986 §3.2. Some URL parsers treat a backslash as a slash.
+    // RFC 3986 §3.2 defines the end. Some URL parsers treat a backslash as a slash.
     private static func endsAuthority(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"): true
@@ -62,7 +62,7 @@ struct RequestParts {
         }
     }
 
-    /// The path and the query; empty for a request to the server as a whole.
+    /// Returns the path and the query, or an empty text for a request to the server as a whole.
     private static func path(of request: HTTPRequest) throws -> String {
         guard let path = request.path, !path.isEmpty else {
             throw refused("found no path", "a path that begins with a slash (RFC 9113 §8.3.1)")
@@ -77,7 +77,7 @@ struct RequestParts {
         throw refused("found a path without a slash at its start", "a path with it")
     }
 
-    /// Throws if the request would be changed before it is sent.
+    /// Throws an error if the request would change before the send.
     private static func check(_ method: HTTPMethod, _ place: String, _ path: String) throws {
         let request = Request(method, Target(place + path))
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }

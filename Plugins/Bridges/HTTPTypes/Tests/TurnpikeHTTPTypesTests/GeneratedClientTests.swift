@@ -7,7 +7,7 @@ import Turnpike
 import TurnpikeHTTPTypes
 import TurnpikeTesting
 
-// Like `ClientTransport` and `HTTPBody` in OpenAPIRuntime, which generated clients use.
+// These types are like `ClientTransport` and `HTTPBody` in OpenAPIRuntime.
 protocol ClientTransport: Sendable {
     func send(
         _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String

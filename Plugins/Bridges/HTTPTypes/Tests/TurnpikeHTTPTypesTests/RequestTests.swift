@@ -40,7 +40,7 @@ struct RequestTests {
             #expect(back == request)
             #expect(back.authority == parts.authority)
         } catch let error as ClientError where parts.path?.contains("|") == true {
-            // The URL parser decides whether it must be escaped.
+            // The URL parser decides whether the character must be escaped.
             #expect(error.code == .invalidRequest)
         }
     }
@@ -92,7 +92,7 @@ struct RequestTests {
         #expect(back.headerFields == request.headerFields)
 
         request.authority = "other.example"
-        // The call fails, because it is unclear which of the two is meant.
+        // The call fails, because the correct authority is unclear.
         #expect(try Request(request).fault?.contains("Host") == true)
     }
 

@@ -8,7 +8,7 @@ import TurnpikeHTTPTypes
 
 @Suite("Round trips of random messages")
 struct RoundTripTests {
-    /// Makes messages from valid parts and from parts that must be rejected.
+    /// Creates messages from valid parts and from parts that must be rejected.
     private struct Maker {
         var random: SeededGenerator
 
@@ -50,7 +50,7 @@ struct RoundTripTests {
         }
     }
 
-    // Removes what Turnpike does not keep: the indexing strategy, and blanks around a value.
+    // Removes the indexing strategy and the blanks around a value, which Turnpike does not keep.
     private func known(_ fields: HTTPFields) -> HTTPFields {
         HTTPFields(
             fields.map { field in

@@ -13,34 +13,34 @@ import TurnpikeSupport
 /// try await group.run()
 /// ```
 ///
-/// A group ends its services in reverse order, so list the client before the services that use it.
-/// These services then end first, and can make calls until they have ended.
+/// List the client before the services that use the client, because a group ends services in
+/// reverse order. The later services end first, and can make calls until their end.
 ///
 /// On a graceful shutdown, the service
 ///
 /// 1. refuses new calls as ``/TurnpikeCore/ClientError/Code/cancelled``;
 /// 2. lets running calls end within the grace time;
-/// 3. cancels the remaining calls, and closes bodies that were not read to their end. The readers
-///    get a ``/TurnpikeCore/ClientError/Code/cancelled`` that names the grace time;
-/// 4. flushes the gates, so that caches, logs and meters write their data;
+/// 3. cancels the remaining calls, and closes unread bodies. The readers get a
+///    ``/TurnpikeCore/ClientError/Code/cancelled`` that contains the grace time;
+/// 4. flushes the gates, which makes caches, logs and meters write their data;
 /// 5. closes the connections.
 ///
 /// If the task is cancelled before or during the grace time, step 2 ends at once. ``run()`` returns
-/// after everything is closed, and throws nothing. After an error, a group would cancel services
-/// that are still ending gracefully.
+/// after the last step, and throws no error. After an error, a group would cancel services that are
+/// still ending gracefully.
 public struct ClientService: Service {
     private let client: Client
     private let grace: Duration
 
     /// Creates a service.
     /// - Parameters:
-    ///   - client: The client. Only this service should shut it down.
-    ///   - grace: How long running calls may continue after the shutdown has begun. The shutdown
-    ///     takes longer: up to one second if a response is held without being read, and the time of
-    ///     all gates, which flush one after another. A bearer gate whose refresh is running takes
-    ///     up to `RefreshPolicy.timeLimit` (30 seconds). A blocked output of logs or metrics takes
-    ///     up to 5 seconds. A cache takes as long as its refreshes and its store. The supervisor of
-    ///     the program must allow enough time for this sum and for the other services.
+    ///   - client: The client, which only this service should shut down.
+    ///   - grace: The time for which running calls may continue after the begin of the shutdown.
+    ///     The shutdown takes longer. An unread response adds up to one second, and all gates flush
+    ///     one after another. A bearer gate with a running refresh takes up to
+    ///     `RefreshPolicy.timeLimit` (30 seconds). A blocked output of logs or metrics takes up to
+    ///     5 seconds. A cache takes the time of running refreshes and of the store. The supervisor
+    ///     of the program must allow enough time for this sum and for the other services.
     public init(_ client: Client, grace: Duration) {
         self.client = client
         self.grace = grace

@@ -113,7 +113,7 @@ struct ClientServiceTests {
             trigger.triggerGracefulShutdown()
             try await clock.waitForTimer(in: .seconds(10))
             clock.advance(by: .seconds(10))
-            // The response is still held, so the shutdown waits one second for its call.
+            // The shutdown waits one second for the call, because the response is still unread.
             try await clock.waitForTimer(in: .seconds(1))
             clock.advance(by: .seconds(1))
             await run.value

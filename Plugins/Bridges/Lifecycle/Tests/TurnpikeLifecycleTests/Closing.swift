@@ -12,7 +12,7 @@ final class Notes: Sendable {
     func add(_ note: String) { notes.withLock { $0.append(note) } }
 }
 
-/// Adds a note when it is shut down.
+/// Adds a note at the shutdown.
 struct Closing: SynchronousRequestAdapter {
     let gateName: String
     let notes: Notes
@@ -22,7 +22,7 @@ struct Closing: SynchronousRequestAdapter {
     func shutdown() async { notes.add(gateName) }
 }
 
-/// Adds a note with the number of running calls when it is shut down.
+/// Adds a note with the number of running calls at the shutdown.
 final class ClosingTransport: Transport {
     let base: any Transport
     let notes: Notes

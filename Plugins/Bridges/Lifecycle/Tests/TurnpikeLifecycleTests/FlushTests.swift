@@ -11,7 +11,7 @@ import TurnpikeTraffic
 
 @Suite("What ClientService flushes", .timeLimit(.minutes(5)))
 struct FlushTests {
-    /// Adds a note when it is flushed.
+    /// Adds a note at each flush.
     private struct Meter: GateMeter {
         let notes: Notes
         func add(_ amount: Double, to name: String, labels: [String: String]) {}

@@ -4,7 +4,7 @@ import Logging
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Which parts of an event are logged, and under which names.
+/// The logged parts of an event, with their names.
 ///
 /// The names come from OpenTelemetry's semantic conventions (registry of attributes: `http`,
 /// `server`, `url`, `error`, `exception`, `network`). Other names begin with `turnpike.`.

@@ -7,9 +7,9 @@ public import TurnpikeEssentials
 ///
 /// The names of the attributes come from OpenTelemetry's semantic conventions.
 ///
-/// `LoggerSink` is a gate for the places of `Log`. As the outermost gate, `LoggerSink` logs calls
-/// with their retries and redirects; inside a retry, it logs attempts. The messages are constant
-/// (`HTTP request completed`), and all values are metadata.
+/// `LoggerSink` is a gate for the same places as `Log`. The outermost gate logs calls with retries
+/// and redirects. Inside a retry, the gate logs attempts. The messages are constant (`HTTP request
+/// completed`), and all values are metadata.
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", stack: [
@@ -20,16 +20,16 @@ public import TurnpikeEssentials
 /// }
 /// ```
 ///
-/// When a request reaches the gate, the logger is chosen in the caller's task, and its metadata
-/// provider is called once. All events of the request have this logger and this metadata, even if
+/// At the arrival of a request, the gate chooses the logger in the caller's task, and calls the
+/// metadata provider once. All events of the request have this logger and this metadata, even if
 /// the body ends in another task. If an event and the logger have the same key, the event's value
 /// is logged.
 ///
 /// A `MultiplexLogHandler`, and a handler that is a class, call their providers again for each
-/// event. If the providers return the same metadata as in the caller's task, the event adds none.
-/// If not, the event carries the metadata of the caller's providers. Keys that only the current
-/// task has are also logged. Each child of a multiplexer gets the metadata of all children's
-/// providers.
+/// event. If the providers return the same metadata as in the caller's task, the event adds no
+/// metadata. If not, the event contains the metadata of the caller's providers. Keys that only the
+/// current task has are also logged. Each child of a multiplexer gets the metadata of all
+/// children's providers.
 ///
 /// Secrets are hidden by the rules of `Log` (`Redaction.standard`). More names of secrets can be
 /// added. The length of each value is limited. Contents of bodies are never logged.
@@ -39,13 +39,13 @@ public struct LoggerSink: RequestLogger {
 
     /// Creates a gate that logs to a logger.
     /// - Parameters:
-    ///   - logger: The logger; nil for the caller's `Logger.current`.
+    ///   - logger: The logger, or nil for the caller's `Logger.current`.
     ///   - fields: The header fields of requests and responses to log, as
     ///     `http.request.header.<name>` and `http.response.header.<name>`. The default is no field,
-    ///     as the conventions demand. Fields with secrets show `REDACTED`.
+    ///     as the conventions require. Fields with secrets show `REDACTED`.
     ///   - redaction: The rules for hiding secrets.
-    ///   - level: Returns the level of an event, or nil to log nothing. The closure is called for
-    ///     each event, so it must be fast. The default is ``level(of:)``.
+    ///   - level: Returns the level of an event, or nil for no log entry. The closure runs for each
+    ///     event and must be fast. The default is ``level(of:)``.
     public init(
         _ logger: Logger? = nil, fields: [HTTPHeaders.Name] = [],
         redaction: Redaction = .standard,
@@ -71,7 +71,7 @@ public struct LoggerSink: RequestLogger {
         case .retrying, .redirecting, .note: return .info
         case .failed:
             if event.isCancellation { return .info }
-            // A rejected status has the same level as an accepted status.
+            // A status has the same level whether a gate rejects or accepts the status.
             let isRejection = event.errorType == ClientError.Code.validation.rawValue
             return isRejection && hasClientError(event) ? .warning : .error
         case .bodyEnded(let end):
@@ -88,10 +88,10 @@ public struct LoggerSink: RequestLogger {
     /// Logs an event outside of a request, with the logger and the provider of the current task.
     public func log(_ event: CallEvent) { passLogger().log(event) }
 
-    /// Returns a logger with the caller's logger and the metadata of its provider.
+    /// Returns a logger with the caller's logger and the metadata of the caller's provider.
     public func loggerForPass() -> (any RequestLogger)? { passLogger() }
 
-    /// States that the gate logs events, but no contents.
+    /// Reports that the gate logs events, but no contents.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("logs events with swift-log", .logs(content: 0))
     }
@@ -103,8 +103,9 @@ public struct LoggerSink: RequestLogger {
         }
         let provided = provider.get()
         // Removes the provider, which would later return the metadata of the task in which the body
-        // ends. A multiplexer keeps its provider, because its children differ; a class, because it
-        // is shared. The event's metadata then overrides that of the providers.
+        // ends. A multiplexer keeps the providers of its children, and a class keeps the provider
+        // because the object is shared. The event's metadata then overrides the metadata of these
+        // providers.
         let handler = logger.handler
         if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
             logger.handler.metadataProvider = nil

@@ -3,9 +3,9 @@
 import Logging
 import TurnpikeEssentials
 
-/// The logger of one request, with the metadata of the caller's task at its beginning.
+/// The logger of one request, with the metadata of the caller's task at the begin of the request.
 ///
-/// The size is three words, so that the plan stores the logger without an allocation.
+/// The size is three words, because the plan must store the logger without an allocation.
 struct PassLogger: RequestLogger {
     let logger: Logger
     let provided: Logger.Metadata
@@ -24,7 +24,7 @@ struct PassLogger: RequestLogger {
     ///
     /// A handler that keeps its provider, and each child of a multiplexer, calls the provider again
     /// in the current task. Metadata of an event also reaches children whose own providers do not
-    /// return it.
+    /// return the metadata.
     private var needsProvided: Bool {
         if provided.isEmpty { return false }
         guard let provider = logger.metadataProvider else { return true }

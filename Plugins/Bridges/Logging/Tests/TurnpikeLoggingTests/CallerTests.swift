@@ -8,7 +8,7 @@ import Turnpike
 import TurnpikeLogging
 import TurnpikeTesting
 
-/// All events of a pass use the caller's logger and metadata provider.
+/// All events of a request use the caller's logger and metadata provider.
 @Suite("LoggerSink and its caller")
 struct CallerTests {
     private let transport = MockTransport { _ in .stream([Data("ab".utf8), Data("cd".utf8)]) }
@@ -149,8 +149,8 @@ struct CallerTests {
     }
 }
 
-// SAFETY: its members are written before it is shared, and not after that.
-/// A handler that all its loggers share, which swift-log advises against.
+// SAFETY: the members are written only before the object is shared.
+/// A handler that several loggers share, which swift-log advises against.
 private final class SharedHandler: LogHandler, @unchecked Sendable {
     private let inner: InMemoryLogHandler
     var metadataProvider: Logger.MetadataProvider?

@@ -19,8 +19,7 @@ struct ConventionsTests {
         ("http.request.resend_count", "[1-9][0-9]*"),
         ("http.response.status_code", "[1-9][0-9]{2}"),
         ("http.response.body.size", "[0-9]+"),
-        // The name of a metric, in seconds. On a fast machine, the number may have an exponent:
-        // 9.6e-05.
+        // The name of a metric, in seconds. A small number may have an exponent, as in 9.6e-05.
         ("http.client.request.duration", "[0-9]+(\\.[0-9]+)?(e-[0-9]+)?"),
         ("server.address", "[^/:@]+"),
         ("server.port", "[0-9]+"),

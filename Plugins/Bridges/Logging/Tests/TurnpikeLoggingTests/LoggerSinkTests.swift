@@ -144,7 +144,7 @@ struct LoggerSinkTests {
     }
 }
 
-/// An end of a call, and the entry that is logged for it.
+/// An end of a call, and the log entry for this end.
 struct Ending: Sendable, CustomTestStringConvertible {
     enum How { case read, dropped, cancelled }
 

@@ -32,7 +32,7 @@ struct Journal {
     /// The level and the message of each entry.
     var lines: [String] { entries.map { "\($0.level): \($0.message)" } }
 
-    /// The values of a key in order, without entries that lack it.
+    /// Returns the values of a key in order, from all entries with the key.
     func values(_ key: String) -> [String] { entries.compactMap { $0.metadata[key]?.description } }
 }
 

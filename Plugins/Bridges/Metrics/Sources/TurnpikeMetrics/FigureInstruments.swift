@@ -15,7 +15,7 @@ struct FigureInstruments {
         let dimensions: [String]
     }
 
-    /// The labels that gates of this library set only on some series of a figure.
+    /// The labels that gates of this library set only on some series of a metric.
     private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
 
     private let factory: any MetricsFactory
@@ -43,8 +43,7 @@ struct FigureInstruments {
 
     private mutating func shape(of figure: GateFigure) -> Shape? {
         if let shape = shapes[figure.name] { return shape.kind == figure.kind ? shape : nil }
-        // Each name may have one series beyond the bound. At twice the bound, new names are not
-        // recorded.
+        // A name may have one series beyond the limit. Twice the limit stops new names.
         if made.count >= 2 * maxSeries || PassInstruments.names.contains(figure.name) { return nil }
         let own = figure.labels.keys.filter { !Self.commonDimensions.contains($0) }
         let shape = Shape(kind: figure.kind, dimensions: Self.commonDimensions + own.sorted())

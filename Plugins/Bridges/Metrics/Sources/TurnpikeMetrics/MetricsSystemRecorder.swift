@@ -5,11 +5,12 @@ import Synchronization
 public import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Records requests and figures of gates in swift-metrics, with the names of OpenTelemetry's
-/// semantic conventions for HTTP clients.
+/// Records requests and metrics of gates in swift-metrics, with OpenTelemetry's names for HTTP
+/// clients.
 ///
-/// The recorder is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry, it
-/// measures attempts, as `http.client.request.duration` is defined; as the outermost gate, calls.
+/// The recorder is a gate, like `Metrics`, and a meter for other gates. Inside a retry, the
+/// recorder measures attempts, as the definition of `http.client.request.duration` requires. As the
+/// outermost gate, the recorder measures calls.
 ///
 /// ```swift
 /// let recorder = MetricsSystemRecorder()  // after MetricsSystem.bootstrap
@@ -29,21 +30,21 @@ import TurnpikeSupport
 /// | durations of gates and transports, such as `http.client.connection.duration` | `Timer`, which displays seconds | the same |
 ///
 /// The size of a response is the number of transferred bytes of content, before decoding. If the
-/// transport does not know that number, it is the size after decoding. If a request fails before
-/// its response is returned, no size is recorded.
+/// transport does not know this number, the size after decoding is recorded. If a request fails
+/// before the response is returned, no size is recorded.
 ///
 /// All series of a metric have the same dimensions in the same order, because some back ends
-/// (swift-prometheus 2.0) otherwise end the process. A dimension without a value is an empty
-/// string, which Prometheus treats as an absent label. A name keeps its first kind: counter, gauge
-/// or timer. A figure of a gate cannot have the name of one of the metrics above. A label that the
-/// first series of a figure did not have is left out, except `turnpike.gate.id` and the labels of
-/// the server.
+/// (swift-prometheus 2.0) end the process for other series. A dimension without a value is an empty
+/// string, which Prometheus treats as an absent label. A name keeps the first kind (counter, gauge
+/// or timer). A gate's metric cannot have the name of one of the metrics above. A label that the
+/// first series of a gate's metric did not have is omitted, except `turnpike.gate.id` and the
+/// labels of the server.
 ///
-/// The number of dimensions is bounded, whatever the names of peers and paths are. Servers beyond
+/// The number of dimensions is limited, for any names of peers and paths. Servers beyond
 /// `maxServers` share the address `_OTHER`. All series beyond `maxSeries` are one series.
 ///
-/// The back end keeps the instruments after the recorder is released, because another recorder may
-/// use them, and a counter that vanishes looks like a restart. Create one recorder for each
+/// The back end keeps the instruments after the release of the recorder, because another recorder
+/// may use them, and the loss of a counter looks like a restart. Create one recorder for each
 /// factory.
 public final class MetricsSystemRecorder: MetricsRecorder {
     private let passes: Mutex<PassInstruments>
@@ -51,10 +52,10 @@ public final class MetricsSystemRecorder: MetricsRecorder {
 
     /// Creates a recorder.
     /// - Parameters:
-    ///   - factory: Creates the instruments. The default is the current factory of the process, so
-    ///     first bootstrap the metrics system.
+    ///   - factory: Creates the instruments. The default is the current factory of the process,
+    ///     which must be bootstrapped first.
     ///   - maxServers: The maximum number of servers with their own dimensions.
-    ///   - maxSeries: The maximum number of series of requests, and of figures of gates.
+    ///   - maxSeries: The maximum number of series of requests, and of gates.
     public init(
         factory: any MetricsFactory = MetricsSystem.factory, maxServers: Int = 100,
         maxSeries: Int = 1000
@@ -64,7 +65,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         figures = Mutex(FigureInstruments(factory: factory, maxSeries: maxSeries))
     }
 
-    /// Counts a request when it reaches the gate.
+    /// Counts a request at the arrival in the gate.
     public func passBegins(_ request: Request) {
         passes.withLock { $0.active(request.method, request.origin) }.increment(by: 1)
     }
@@ -81,7 +82,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
     }
 
-    /// States that the gate records requests, with a bounded number of labels.
+    /// Reports that the gate records requests, with a limited number of labels.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("records each pass with swift-metrics", .measures(hasBoundedLabels: true))
     }

@@ -6,7 +6,7 @@ import TurnpikeEssentials
 struct PassInstruments {
     struct Series {
         let duration: any TimerHandler
-        // Created when first needed, so that a back end shows no empty histograms.
+        // The instruments are created at the first use, to avoid empty histograms in a back end.
         var responseSize: (any RecorderHandler)?
         var requestSize: (any RecorderHandler)?
         var resends: (any CounterHandler)?
@@ -40,8 +40,8 @@ struct PassInstruments {
 
     /// Returns the meter of running requests for a method and a server.
     ///
-    /// If a server is beyond the bound when a request begins, it is also beyond the bound at the
-    /// end. So each request is subtracted from the meter to which it was added.
+    /// A server beyond the limit at the begin of a request is also beyond the limit at the end.
+    /// Each request is therefore subtracted from the meter to which the request was added.
     mutating func active(_ method: HTTPMethod, _ origin: Origin?) -> any MeterHandler {
         let labels = bounded(MetricLabels(method: method, origin: origin), origin)
         if let known = active[labels] { return known }

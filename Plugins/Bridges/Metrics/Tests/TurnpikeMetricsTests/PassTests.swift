@@ -210,7 +210,7 @@ struct PassTests {
     }
 }
 
-/// How a call may end.
+/// The possible ends of a call.
 enum Ending: CaseIterable, Sendable {
     case read, refused, broken, dropped, cancelled, otherTask
 

@@ -20,7 +20,7 @@ extension TestMetrics {
     /// The values of the meters with a name.
     func levels(_ label: String) -> [Double] { meters(label: label).compactMap(\.lastValue) }
 
-    /// The dimensions of each recorded duration, without those that have no value.
+    /// The dimensions of each recorded duration, without empty dimensions.
     var passes: [[String: String]] {
         timers(label: "http.client.request.duration").flatMap { timer in
             timer.values.map { _ in

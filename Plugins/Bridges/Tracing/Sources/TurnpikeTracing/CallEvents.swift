@@ -16,7 +16,7 @@ struct CallEvents: RequestLogger {
         case .began, .sent, .received, .responded, .failed, .bodyEnded: return
         case .retrying, .redirecting, .note: break
         }
-        // Redaction takes time, so a span that is not sampled gets no events.
+        // A span that is not sampled gets no events, because redaction takes time.
         guard let span = event[CallTrace.InCall.self]?.span, span.isRecording,
             let (name, attributes) = content(of: event)
         else { return }

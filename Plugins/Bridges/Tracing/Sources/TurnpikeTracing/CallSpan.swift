@@ -37,7 +37,7 @@ struct CallSpan: Interceptor, PromptlyCancellable {
         // The option is removed, because calls that differ in an option do not share an exchange.
         if template != nil { request.options[URLTemplate.self] = nil }
         if Suppression.isOn { return try await next(request) }
-        // After a redirect by an outer gate, the URL is no longer that of the template.
+        // After a redirect by an outer gate, the template does not belong to the URL any more.
         let own = request.options[RedirectTrail.self] == nil ? template : nil
         let span = spans.begin(.internal, for: request, own)
         let trace = CallTrace(context.id, span: span, of: request, template: own)
@@ -48,7 +48,7 @@ struct CallSpan: Interceptor, PromptlyCancellable {
     }
 }
 
-/// Creates a span for each request that is sent, and injects the span's context into the request.
+/// Creates a span for each sent request, and injects the span's context into the request.
 struct AttemptSpan: Interceptor, PromptlyCancellable {
     let spans: SpanMaker
 

@@ -20,7 +20,7 @@ final class CallTrace: Sendable {
         path = template == nil ? "" : request.targetURI.path
     }
 
-    /// Returns the template, if it belongs to the request's URL; after a redirect, it may not.
+    /// Returns the template if it belongs to the request's URL, or nil, as after some redirects.
     func template(for request: Request) -> String? {
         guard let template, request.origin == origin, request.targetURI.path == path else {
             return nil
@@ -30,7 +30,7 @@ final class CallTrace: Sendable {
 
     func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
 
-    /// Returns the trace of the call to which a context belongs.
+    /// Returns the trace of a context's call.
     ///
     /// The trace of the task has priority. A detached task of a gate has no trace.
     static func current(in context: Context) -> CallTrace? {

@@ -5,12 +5,11 @@ import TurnpikeEssentials
 import TurnpikeSupport
 
 struct SpanMaker: Sendable {
-    /// The tracer; if it is nil, each span uses the tracer of `InstrumentationSystem` at its
-    /// beginning.
+    /// The tracer, or nil for the current tracer of `InstrumentationSystem` in each span.
     let tracer: (any Tracer)?
     let redaction: Redaction
 
-    /// The longest message of a span, in bytes.
+    /// The maximum number of bytes of a span's message.
     private static let maxText = 1000
 
     // MARK: The beginning
@@ -102,7 +101,7 @@ struct SpanMaker: Sendable {
         case .finished, .dropped:
             if let type = Self.errorType(of: status) {
                 span.attributes["error.type"] = type
-                // The status code says enough, so the span gets no description.
+                // The span gets no description, because the status code is sufficient.
                 span.setStatus(SpanStatus(code: .error))
             }
         }
@@ -136,9 +135,9 @@ struct HeaderInjector: Injector {
 
     /// Sets a field, and replaces a field of the caller with this name.
     ///
-    /// A field that is not valid HTTP is left out. Baggage may contain anything, and must not make
-    /// the request fail. After a redirect to another origin, only the fields of W3C Trace Context
-    /// are sent. The gate `Redirect` also keeps these fields.
+    /// An invalid field is omitted. Baggage may contain any text, and must not make the request
+    /// fail. After a redirect to another origin, only the fields of W3C Trace Context are sent. The
+    /// gate `Redirect` also keeps these fields.
     func inject(_ value: String, forKey key: String, into headers: inout HTTPHeaders) {
         let name = HTTPHeaders.Name(key)
         if isForeign, name != .traceparent, name != .tracestate { return }

@@ -4,11 +4,10 @@ public import Tracing
 public import TurnpikeEssentials
 public import TurnpikeStackFiles
 
-/// Creates spans of swift-distributed-tracing: one for the call, and one for each request that is
-/// sent for the call.
+/// Creates spans of swift-distributed-tracing for the call and for each request of the call.
 ///
-/// The gate is a group. The group puts its parts around and inside the traced gates, so that no
-/// part can be in the wrong place:
+/// The gate is a group. The group puts its parts around and inside the traced gates. No part can
+/// therefore be in the wrong place:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -19,25 +18,25 @@ public import TurnpikeStackFiles
 /// - The span of the call has the kind `internal`. The parent of this span is the
 ///   `ServiceContext.current` at the beginning of the call. The events of this span are back-offs,
 ///   redirects and notes of gates.
-/// - Each request that is sent has a span of the kind `client`: each attempt, hedge, hop and
-///   replay. The tracer's propagator injects the context of the span into the request. If a
-///   redirect leads to another origin, only `traceparent` and `tracestate` are sent there, without
-///   baggage, as W3C Trace Context demands.
-/// - A span ends when the body of its response was read, dropped, cancelled, or broken off, in the
-///   task in which this happens.
+/// - Each sent attempt, hedge, hop and replay has a span of the kind `client`. The tracer's
+///   propagator injects the context of the span into the request. If a redirect leads to another
+///   origin, only `traceparent` and `tracestate` are sent, without baggage, as W3C Trace Context
+///   requires.
+/// - A span ends with the response body, which was read, dropped, cancelled or broken off, in the
+///   same task.
 ///
-/// Inside the gate, `ServiceContext.current` is the context of the span. So spans of inner gates,
-/// and of clients that gates use, become its children.
+/// Inside the gate, `ServiceContext.current` is the context of the span. Spans of inner gates, and
+/// of clients that gates use, therefore become children of this span.
 ///
-/// The attributes are those of OpenTelemetry's semantic conventions for HTTP clients. URLs and
-/// messages are redacted.
+/// The attributes follow OpenTelemetry's semantic conventions for HTTP clients. URLs and messages
+/// are redacted.
 public struct Tracing: GateGroup {
     /// The gates, the outermost first, including those that create the spans.
     public let gates: [any Gate]
 
     /// Creates a gate that traces the requests through a stack.
     /// - Parameters:
-    ///   - stack: The gates inside the span of the call. Outer gates are not part of it.
+    ///   - stack: The gates inside the span of the call.
     ///   - tracer: Creates the spans. With nil, each call uses the tracer of
     ///     `InstrumentationSystem`, and all bootstrapped instruments inject their fields.
     ///   - redaction: The rules for hiding secrets.
@@ -57,17 +56,18 @@ public struct Tracing: GateGroup {
         self.init(Stack(gates()), tracer: tracer, redaction: redaction)
     }
 
-    /// States that the gate traces its inner gates.
+    /// Reports that the gate traces the inner gates.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("traces its gates") }
 
-    /// The options of all gates of the group, because the group always applies.
+    /// The options of all gates of the group, because the gates of the group always apply.
     public var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 
     /// Runs an operation whose calls create no spans and send no context.
     ///
-    /// The exporter of a tracer uses this for its own calls. Without this, each export would create
-    /// spans, which would also be exported. Tasks that the operation starts create no spans either.
-    /// Detached tasks, such as the refresh of a token by `BearerTokens`, still create spans.
+    /// The exporter of a tracer uses this method for its own calls. Without this method, each
+    /// export would create spans that are exported too. Tasks that the operation starts create no
+    /// spans either. Detached tasks, such as the refresh of a token by `BearerTokens`, still create
+    /// spans.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
@@ -94,24 +94,25 @@ extension Gate where Self == Tracing {
 
 /// The option with the template of a call's URL, which names the call's spans.
 public enum URLTemplate: RequestOptionKey {
-    /// The template: `/users/{id}`.
+    /// The template, such as `/users/{id}`.
     public typealias Value = String
 }
 
 extension Call {
-    /// Names the spans of this call after a template of its URL (`url.template`).
+    /// Names the spans of this call after a template of the call's URL (`url.template`).
     ///
     /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs,
-    /// because each ID would make a new name, and few tracing systems accept so many names.
+    /// because each ID would create a new name, and few tracing systems accept so many names.
     public func urlTemplate(_ template: String) -> Call { option(URLTemplate.self, template) }
 }
 
 extension Registry {
     /// Adds the gate `tracing` to the names of stack files.
     ///
-    /// A stack file has only one list, so it contains the gate twice: `{"use": "tracing"}` first,
-    /// and `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
-    /// place. The tracer is that of `InstrumentationSystem`.
+    /// A stack file has only one list of gates. The list contains this gate twice, `{"use":
+    /// "tracing"}` as the first and `{"use": "tracing", "spans": "attempts"}` as the last. The
+    /// linter reports an entry in the wrong place. The tracer is the tracer of
+    /// `InstrumentationSystem`.
     public mutating func registerTracing() {
         register(
             gate: "tracing",
@@ -133,7 +134,7 @@ extension Registry {
     }
 }
 
-/// The subject of a span: the call, or one request.
+/// The subject of a span, which is the call or one request.
 private enum TracedPart: String, CaseIterable {
     case call
     case attempts

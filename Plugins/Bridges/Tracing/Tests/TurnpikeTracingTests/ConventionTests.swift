@@ -19,9 +19,9 @@ struct ConventionTests {
         var template: String?
         var response = MockResponse.status(200)
         var name = "GET"
-        /// The attributes besides those that every span has.
+        /// The attributes besides the attributes of every span.
         var attributes: [String: String]
-        /// The description of an error; empty if the status is enough.
+        /// The description of an error, which is empty if the status is sufficient.
         var error: String?
     }
 

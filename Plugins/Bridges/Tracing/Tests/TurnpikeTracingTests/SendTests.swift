@@ -34,7 +34,7 @@ struct SendTests {
         #expect(attempts.map { $0.texts["http.request.resend_count"] } == [nil, "1", "2"])
         #expect(attempts.map(\.errorType) == ["503", "connection", nil])
         #expect(attempts.allSatisfy { $0.parentSpanID == span.spanID })
-        // A request whose connection was refused was passed to the transport, too.
+        // The transport also receives a request whose connection is refused.
         #expect(transport.sent.map(injected) == attempts.map(\.spanID))
         #expect(span.errorType == nil && !span.isError)
         #expect(span.events.map(\.name) == ["turnpike.back_off", "turnpike.back_off"])
@@ -61,7 +61,7 @@ struct SendTests {
         try await traced.clock.waitForTimer(in: .seconds(1))
         traced.clock.advance(by: .seconds(1))
         #expect(try await call.value == "second")
-        // The task of the copy that lost ends later.
+        // The task of the losing copy ends later.
         while !traced.tracer.activeSpans.isEmpty { await Task.yield() }
         let attempts = traced.attempts
         #expect(attempts.map(\.errorType) == ["cancelled", nil])

@@ -20,14 +20,14 @@ struct Traced {
             timeSource: clock)
     }
 
-    /// The spans of calls that have ended, in the order in which they began.
+    /// The spans of ended calls, in the order of their beginnings.
     var calls: [FinishedInMemorySpan] { spans(.internal) }
 
-    /// The spans of requests that have ended, in the order in which they began.
+    /// The spans of ended requests, in the order of their beginnings.
     var attempts: [FinishedInMemorySpan] { spans(.client) }
 
     private func spans(_ kind: SpanKind) -> [FinishedInMemorySpan] {
-        // The identifiers contain numbers: `span-7`.
+        // The identifiers contain numbers, as in `span-7`.
         func number(_ span: FinishedInMemorySpan) -> Int {
             Int(span.spanID.filter(\.isNumber)) ?? 0
         }

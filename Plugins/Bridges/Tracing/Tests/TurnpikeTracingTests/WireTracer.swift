@@ -5,7 +5,7 @@ import Tracing
 
 /// A tracer in memory.
 ///
-/// Its propagator writes the identifier of a span, and baggage.
+/// The propagator writes the identifier of a span, and baggage.
 struct WireTracer: Tracer {
     let base = InMemoryTracer()
 
