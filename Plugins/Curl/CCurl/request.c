@@ -146,10 +146,10 @@ static void choose_target(transfer_t *this) {
 // libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and
 // port of CURLOPT_CONNECT_TO, and the path of the Unix socket.
 //
-// But for its limit of connections to a host, libcurl counts by another key: the URL's port and the connection's host. So one
-// endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE)
-// is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so the scope separates these
-// endpoints.
+// But for its limit of connections to a host, libcurl before 8.20 counts by another key: the URL's port and the connection's
+// host. So one endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses
+// (CURLOPT_ADDRESS_SCOPE) is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so the
+// scope separates these endpoints. From 8.20 on, the key is the endpoint itself.
 //
 // libcurl 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1
 // connection to another endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound,
