@@ -211,11 +211,12 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 
 // MARK: Sending.
 
-// The cause of a missing response: HTTP/2 gave a reason, or the connection had already served another request.
+// The cause of a missing response: HTTP/2 gave a reason, or the connection had already served another request. Over HTTP/2, the
+// other request may have come after this one.
 static tpc_cause cause_of_repeat(transfer_t *this) {
     if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
     if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
-    return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
+    return this->shown.is_reused || this->shown.is_http2 ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
 }
 
 // Whatever the method, libcurl sends again if a reused connection gave no byte of a response, or if the server requires
