@@ -135,6 +135,10 @@ struct HTTP2EndTests {
         let (outcomes, twice) = try await send(300, path, "POST")
         #expect(twice == 0)
         #expect(outcomes["200", default: 0] > 150)
+        // From 8.20 on, libcurl names a refused stream on a reused connection, too.
+        if path == "refuse/7", CurlLibrary.foundVersion >= 0x08_1400 {
+            #expect(outcomes == ["200": 300])
+        }
         #expect(outcomes.values.reduce(0, +) == 300)
     }
 

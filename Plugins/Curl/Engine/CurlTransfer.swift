@@ -48,9 +48,10 @@ final class CurlTransfer: @unchecked Sendable {
     /// The host or connect target, if one connection to it may carry many transfers at once; see
     /// ``ConnectQueue``.
     private(set) var sharedHost: Destination?
-    /// Whether the transfer needs a new connection. libcurl gave it one that had ended or had
-    /// unrequested bytes, and others may be like it; or the server has refused it twice on shared
-    /// ones.
+    /// Whether the transfer needs a new connection.
+    ///
+    /// libcurl gave it one that had ended or had unrequested bytes, and others may be like it; or
+    /// the server has refused it twice on shared ones.
     private(set) var needsConnection = false
 
     init(
