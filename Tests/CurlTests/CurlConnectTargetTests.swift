@@ -72,7 +72,9 @@ struct CurlConnectTargetTests {
         let origins = [
             "http://a.invalid", "http://b.invalid", "http://127.0.0.1:\(servers[0].port)",
         ]
-        let client = try client { $0.maxConnectionsPerHost = 2 }
+        // Nine callers of one limit would take the connections of each other. From libcurl 8.20 on, all
+        // origins of a server share its limit.
+        let client = try client { $0.maxConnectionsPerHost = 4 }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for origin in origins {
                 for (number, server) in servers.enumerated() {
@@ -97,6 +99,27 @@ struct CurlConnectTargetTests {
         // address: libcurl takes a target that is the same place for none.
         let accepted = servers.map(\.counts.accepted)
         #expect(accepted.allSatisfy { (3...4).contains($0) }, "\(accepted)")
+    }
+
+    @Test("Callers at the limit of an endpoint wait for its connections, and open no others")
+    func waitingCallers() async throws {
+        let servers = try (0..<2).map { _ in try TestServer() }
+        for server in servers { server.fallback(.ok(text: "x")) }
+        let client = try client { $0.maxConnectionsPerHost = 2 }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<10 {
+                group.addTask {
+                    for _ in 0..<20 {
+                        let call = try call(
+                            client, "http://a.invalid/", at: local(servers[index % 2]))
+                        #expect(try await call.string() == "x")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(servers.map(\.counts.requests) == [100, 100])
+        #expect(servers.allSatisfy { (1...2).contains($0.counts.accepted) })
     }
 
     @Test("The limit for a host counts the endpoints at one address apart")

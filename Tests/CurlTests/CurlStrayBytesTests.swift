@@ -14,9 +14,9 @@ struct CurlStrayBytesTests {
     }
 
     @Test(
-        "Bytes on idle connections are not the response to the next request",
-        .timeLimit(.minutes(1)), arguments: [1, 12])
-    func idle(count: Int) async throws {
+        "Bytes on idle connections are not the response to the next request, and ended ones not used",
+        .timeLimit(.minutes(1)), arguments: [1, 12], [false, true])
+    func idle(count: Int, isEnded: Bool) async throws {
         let fixture = try CurlFixture()
         let (hold, start) = (TestHold(), TestHold())
         let (written, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -25,10 +25,10 @@ struct CurlStrayBytesTests {
             TestAnswer { _ in
                 [
                     .hold(start), .write(Self.response("first")), .hold(hold),
-                    .write(Self.response("stray")),
+                    .write(isEnded ? Data() : Self.response("stray")),
                     .serve { peer, _ in
                         continuation.yield()
-                        while peer.read() != nil {}
+                        while !isEnded, peer.read() != nil {}
                     },
                 ]
             })
@@ -42,6 +42,7 @@ struct CurlStrayBytesTests {
         hold.open()
         var writes = written.makeAsyncIterator()
         for _ in 0..<count { await writes.next() }
+        if isEnded { try await fixture.server.wait { $0.open == 0 } }
         let second = try await fixture.client.post("/second").string()
         #expect(second == "second")
         #expect(fixture.server.requests.last?.target == "/second")

@@ -46,7 +46,9 @@ struct HTTP2EndTests {
     private static let isSound =
         (try? CurlTransport().offersHTTP2) ?? false
 
-    private func client(_ server: String, _ http2: HTTP2 = .automatic) throws -> Client {
+    private func client(
+        _ server: String, _ http2: HTTP2 = .automatic, _ gates: Stack = []
+    ) throws -> Client {
         let peers = try #require(Peers.http2)
         var configuration = CurlTransport.Configuration()
         configuration.trust.authorities = .file(peers.authority.path())
@@ -54,7 +56,7 @@ struct HTTP2EndTests {
         return Client(
             baseURL: Target(try #require(peers[server])),
             transport: try CurlTransport(configuration: configuration),
-            stack: [.deadline(.seconds(20))])
+            stack: [.deadline(.seconds(20))] + gates)
     }
 
     // How often each status, or error, came of calls that are made some at a time.
@@ -133,6 +135,10 @@ struct HTTP2EndTests {
         let (outcomes, twice) = try await send(300, path, "POST")
         #expect(twice == 0)
         #expect(outcomes["200", default: 0] > 150)
+        // From 8.20 on, libcurl names a refused stream on a reused connection, too.
+        if path == "refuse/7", CurlLibrary.foundVersion >= 0x08_1400 {
+            #expect(outcomes == ["200": 300])
+        }
         #expect(outcomes.values.reduce(0, +) == 300)
     }
 
@@ -174,7 +180,9 @@ struct HTTP2EndTests {
     private func send(
         _ count: Int, _ path: String, _ method: String
     ) async throws -> (outcomes: [String: Int], twice: Int?) {
-        let client = try client("node", .on)
+        // A refused stream of a shared connection looks like the end of the connection, and the next
+        // stream may be refused as well.
+        let client = try client("node", .on, [.retry(attempts: 10, budget: nil)])
         _ = try await client.get("count").data()
         let outcomes = await outcomes(count, atOnce: 16, size: 2) { number in
             let target = Target(path + "?\(number)")

@@ -139,10 +139,11 @@ struct NginxTests {
 
     @Test("A certificate of an authority that nobody knows is refused as such")
     func unknownAuthority() async throws {
-        let secure = try #require(peers.secure)
+        // With libcurl 8.14, URLSession reports another address of a name that refuses the connection.
+        let secure = try #require(peers.secure).replacing("localhost", with: "127.0.0.1")
         let error = await #expect(throws: ClientError.self) {
             try await Client(stack: []).get(Target(secure + "a.json")).data()
         }
-        #expect(error?.code == .tls)
+        #expect(error?.code == .tls, "\(error as Any)")
     }
 }

@@ -110,7 +110,10 @@ struct TransportResponseTests {
             let error = await #expect(throws: ClientError.self) {
                 try await client.get(Target(path)).string()
             }
-            #expect(error?.code == .redirect, "\(path): \(error?.message ?? "")")
+            // libcurl 8.17 and later refuses such a response itself.
+            #expect(
+                error?.code == .redirect || (road == .curl && error?.code == .protocol),
+                "\(path): \(error?.message ?? "")")
         }
         #expect(server.requests(to: "/other").isEmpty)
     }

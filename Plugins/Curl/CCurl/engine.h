@@ -243,9 +243,8 @@ bool tpc_has_descriptors(void);
 
 /// Records the success of a transfer. If libcurl has kept the connection, the connection is now idle.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
-/// Returns whether the idle connection with a local port has unread bytes or has ended. Such bytes are not a response (RFC 9112
-/// §9.2), but libcurl 7.88 would read the bytes as the response to the next request. If the result is true, the function also
-/// ends such idle connections to the same peer.
+/// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC
+/// 9112 §9.2), but libcurl 7.88 would read them as the response to the next request.
 bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int peer_port);
 /// Closes idle connections to peers that send nothing on new connections.
 void tpc_connections_make_room(tpc_loop *loop);

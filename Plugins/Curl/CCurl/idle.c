@@ -18,8 +18,14 @@ static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (in
 
 enum { PORTS = 1024, NO_IDLE = -1, SEVERAL_IDLE = -2 };
 
-// Records the descriptor of an idle connection by local port, because a request must find it without a search. Ports with the
-// same index share an entry. Connections from one port to two peers share an entry too.
+// Returns whether libcurl may give the connection to a request. libcurl 8.22 checks a connection at most once a second, so it may
+// also give an ended one.
+static bool is_kept(const interest_t *interest) {
+    return interest->connection == CONNECTION_IDLE || interest->connection == CONNECTION_ENDED;
+}
+
+// Notes the descriptor of an idle connection at its local port, so that a request finds it without a search. Ports with the same
+// place share an entry, and so do connections to two peers with the same port.
 static void note_idle(tpc_loop *loop, int descriptor, int port) {
     if (port <= 0) return;
     if (!loop->idle_by_port) {
@@ -30,7 +36,7 @@ static void note_idle(tpc_loop *loop, int descriptor, int port) {
     int *known = &loop->idle_by_port[port % PORTS];
     if (*known == SEVERAL_IDLE || *known == descriptor) return;
     const interest_t *other = *known < 0 ? NULL : tpc_interest_of(loop, *known);
-    bool is_other = other && other->connection == CONNECTION_IDLE && other->port % PORTS == port % PORTS;
+    bool is_other = other && is_kept(other) && other->port % PORTS == port % PORTS;
     *known = is_other ? SEVERAL_IDLE : descriptor;
 }
 
@@ -70,21 +76,6 @@ static bool is_readable(int descriptor) {
     return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-// Ends all idle connections to a peer that have unread bytes or have ended. Requests would otherwise fail on these connections
-// one after another. libcurl notices the end at the next search for a connection, over TLS only if no bytes are left.
-static void end_spoiled(tpc_loop *loop, uint32_t peer) {
-    char bytes[16384];
-    interest_t *idle;
-    // See `tpc_connections_make_room`.
-    if (tpc_version(loop->library) < 0x075700) return;
-    for (int descriptor = 0; (idle = next_idle(loop, peer, &descriptor)); descriptor++) {
-        if (!is_readable(descriptor)) continue;
-        idle->connection = CONNECTION_USED;
-        shutdown(descriptor, SHUT_RDWR);
-        for (int count = 0; count < 64 && recv(descriptor, bytes, sizeof bytes, MSG_DONTWAIT) > 0; count++) {}
-    }
-}
-
 static bool has_peer(int descriptor, const char *peer, int peer_port) {
     struct sockaddr_storage address;
     socklen_t count = sizeof address;
@@ -105,13 +96,12 @@ bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int p
     int end = is_search ? loop->interest_count : *known + 1;
     for (int descriptor = is_search ? 0 : *known; descriptor < end; descriptor++) {
         interest_t *each = tpc_interest_of(loop, descriptor);
-        if (!each || each->connection != CONNECTION_IDLE || each->port % PORTS != port % PORTS) continue;
+        if (!each || !is_kept(each) || each->port % PORTS != port % PORTS) continue;
         is_any = true;
         // Connections to two peers may have the same local port.
         if (each->port != port || !is_readable(descriptor) || !has_peer(descriptor, peer, peer_port)) continue;
         // libcurl closes this connection itself.
         each->connection = CONNECTION_USED;
-        end_spoiled(loop, each->peer);
         return true;
     }
     if (is_search && !is_any) *known = NO_IDLE;
@@ -140,8 +130,8 @@ void tpc_connections_make_room(tpc_loop *loop) {
                 loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
-            // At the next search for a connection, libcurl notices that this connection has ended, and closes the descriptor.
-            idle->connection = CONNECTION_USED;
+            // libcurl closes the descriptor when it next looks for a connection, and notices that this connection has ended.
+            idle->connection = CONNECTION_ENDED;
             shutdown(from, SHUT_RDWR);
             waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
         }

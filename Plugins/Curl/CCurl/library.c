@@ -338,11 +338,10 @@ tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
     }
     if (skip(&at, end, "REFUSED_STREAM, retrying")) return TPC_LINE_REFUSED;
     if (skip(&at, end, "ngtcp2_conn_writev_stream returned error: ERR_CLOSING")) return TPC_LINE_INVALID;
-    if (skip(&at, end, "HTTP/3 stream ")) {
-        skip_number(&at, end);
-        return skip(&at, end, " refused by server") ? TPC_LINE_REFUSED : TPC_LINE_OTHER;
-    }
-    if (!skip(&at, end, "HTTP/2 stream ")) return TPC_LINE_OTHER;
+    if (!skip(&at, end, "HTTP/2 stream ") && !skip(&at, end, "HTTP/3 stream ")) return TPC_LINE_OTHER;
     skip_number(&at, end);
-    return skip(&at, end, " was not closed cleanly: HTTP_1_1_REQUIRED") ? TPC_LINE_NEEDS_HTTP1 : TPC_LINE_OTHER;
+    if (skip(&at, end, " refused by server")) return TPC_LINE_REFUSED;  // HTTP/2: from 8.20 on
+    bool needs_http1 = skip(&at, end, " was not closed cleanly: HTTP_1_1_REQUIRED")  // before 8.20
+        || skip(&at, end, " reset by server (error 0xd HTTP_1_1_REQUIRED");
+    return needs_http1 ? TPC_LINE_NEEDS_HTTP1 : TPC_LINE_OTHER;
 }

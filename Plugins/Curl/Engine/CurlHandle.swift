@@ -39,6 +39,7 @@ import TurnpikeSupport
             version: transfer.version, isShared: transfer.sharedHost != nil
         ) { request in
             var request = unsafe request
+            if transfer.needsConnection { unsafe request.traits |= Int32(TPC_FRESH) }
             return unsafe tpc_transfer_begin(pointer, &request)
         }
     }

@@ -46,6 +46,11 @@ final class CurlTransfer: @unchecked Sendable {
     /// The host or connect target if transfers may share one connection to it; see
     /// ``ConnectQueue``.
     private(set) var sharedHost: Destination?
+    /// Whether the transfer needs a new connection.
+    ///
+    /// libcurl gave it one that had ended or had unrequested bytes, and others may be like it; or
+    /// the server has refused it twice on shared ones.
+    private(set) var needsConnection = false
 
     init(
         _ request: Request, wire: consuming CurlRequest, upload: CurlUpload?, offersHTTP2: Bool
@@ -188,6 +193,7 @@ extension CurlTransfer {
                 life.handle(isOver ? .cancelled : outcome(result, handle, fallsBack)))
         }
         if actions.contains(.restart) {
+            needsConnection = handle.isRefused && (handle.sends == 0 || life.repeats > 1)
             upload?.reopen()
             releaseHandle()?.handle.free()
             return actions

@@ -135,7 +135,7 @@ struct TransferStateMachine {
     private(set) var state: State
     /// The version that the server accepts, or nil if unknown.
     var version: Version?
-    private var repeats = 0
+    private(set) var repeats = 0
 
     // libcurl has the same limit for repeated requests.
     private static let maxRepeats = 5
