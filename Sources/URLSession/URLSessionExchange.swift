@@ -102,8 +102,8 @@ final class URLSessionExchange: Sendable {
             let code = (reason?.error as? ClientError)?.code
             guard code == .deadlineExceeded || code == .attemptTimeout else { return }
             upload.context?.report(
-                "the request was not started; another exchange of the process kept the network"
-                    + " queue of URLSession busy, or all connections were in use",
+                notStartedBecause: "another exchange of the process kept URLSession's network queue"
+                    + " busy, or all connections were in use",
                 by: "URLSessionTransport")
         case .running(let task): driver.cancel(task)
         case .finished: break

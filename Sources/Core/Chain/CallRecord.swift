@@ -103,6 +103,8 @@ final class CallRecord: Sendable {
         state.withLock { $0.placeAtDeadline = place }
     }
 
+    func explainDeadline(_ text: String) { state.withLock { $0.placeAtDeadline = text } }
+
     /// What the call waits for; nil if the call waits for nothing.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
