@@ -112,13 +112,11 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         return made
     }
 
-    func cancel(_ task: @escaping @Sendable () -> URLSessionTask?) {
-        cancels.async { task()?.cancel() }
-    }
+    func cancel(_ task: URLSessionTask) { cancels.async { task.cancel() } }
 
     func abandon(_ task: URLSessionTask) {
         state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
-        cancel { task }
+        cancel(task)
     }
 
     /// Ends the sessions immediately, or after their last tasks.

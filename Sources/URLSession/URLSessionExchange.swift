@@ -19,7 +19,7 @@ final class URLSessionExchange: Sendable {
     private enum Run {
         case waiting
         case starting(URLSessionTask)
-        // Only a task that was resumed may be cancelled.
+        // The task was resumed, so any thread may cancel it.
         case running(URLSessionTask)
         case finished
     }
@@ -88,20 +88,26 @@ final class URLSessionExchange: Sendable {
         driver.start(self)
     }
 
-    func cancel() {
-        driver.cancel { [self] in
-            state.withLock { state in
-                if state.isCancelled { return nil }
-                switch state.run {
-                case .waiting, .starting:
-                    state.isCancelled = true
-                    return nil
-                case .running(let task):
-                    state.isCancelled = true
-                    return task
-                case .finished: return nil
-                }
-            }
+    /// Cancels the exchange.
+    ///
+    /// The exchange is marked on the calling thread. The driver's queues may wait for the network
+    /// queue for a long time, and then must not start an exchange that has ended.
+    func cancel(because reason: CancelReason? = nil) {
+        let run = state.withLock { state in
+            if state.isCancelled { return Run.finished }
+            state.isCancelled = true
+            return state.run
+        }
+        switch run {
+        case .waiting, .starting:
+            let code = (reason?.error as? ClientError)?.code
+            guard code == .deadlineExceeded || code == .attemptTimeout else { return }
+            upload.context?.report(
+                notStartedBecause: "another exchange of the process kept URLSession's network queue"
+                    + " busy, or all connections were in use",
+                by: "URLSessionTransport")
+        case .running(let task): driver.cancel(task)
+        case .finished: break
         }
     }
 
@@ -118,7 +124,15 @@ final class URLSessionExchange: Sendable {
             request.httpBodyStream = upload.makeStream()
         }
         let task = make(request)
-        state.withLock { $0.run = .starting(task) }
+        let isCancelled = state.withLock { state in
+            state.run = .starting(task)
+            return state.isCancelled
+        }
+        // The cancellation of a task that was not resumed is reported like any other.
+        if isCancelled {
+            task.cancel()
+            return true
+        }
         task.resume()
         let wasCancelled = state.withLock { state in
             guard case .starting(task) = state.run else { return false }

@@ -112,7 +112,7 @@ public final class URLSessionTransport: Transport {
             flow: .spilling(
                 memoryLimit: configuration.maxBufferedBytes,
                 fileLimit: configuration.maxSpilledBytes)
-        ) { [weak task] _ in task?.cancel() }
+        ) { [weak task] in task?.cancel(because: $0) }
         task.start(feeding: exchange)
         return try await exchange.response()
     }

@@ -24,7 +24,7 @@ final class Upload: Sendable {
     }
 
     private let sources: [Source]
-    private let context: Context?
+    let context: Context?
     private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
     private let sent = Atomic<Int64>(0)
 

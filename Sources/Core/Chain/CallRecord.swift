@@ -99,7 +99,9 @@ final class CallRecord: Sendable {
         state.withLock { $0.placeAtDeadline = place }
     }
 
-    /// The reason for the present wait of the call, or nil if the call does not wait.
+    func explainDeadline(_ text: String) { state.withLock { $0.placeAtDeadline = text } }
+
+    /// What the call waits for; nil if the call waits for nothing.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in

@@ -15,6 +15,19 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
+    /// Reports that an exchange has ended before its transport started the request.
+    ///
+    /// The error of a deadline then has this text, and does not say that the server had not
+    /// answered. The outer loggers and the readers of the call receive the text, too.
+    /// - Parameters:
+    ///   - reason: Why the request was not started, without secrets.
+    ///   - transport: The transport's name.
+    public func report(notStartedBecause reason: String, by transport: String) {
+        let text = "the request was not started because \(reason)"
+        call.record.explainDeadline(text)
+        report(text, by: transport)
+    }
+
     /// Adds one to a counter of a gate, for the meter of the gate and the readers of the call.
     ///
     /// Outside a call, a gate adds to its counters directly (``GateFigures/add(_:to:labels:)``).
