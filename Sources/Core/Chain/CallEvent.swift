@@ -144,9 +144,8 @@ public struct CallEvent: Sendable {
         // Encoded content cannot be searched for secrets.
         if request.headers.contains(.contentEncoding) { return "(\(data.count) bytes)" }
         let type = request.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        return redaction.content(
-            data.prefix(maxBytes), type: type, isCut: data.count > maxBytes,
-            known: secrets(redaction))
+        return carrying(redaction).content(
+            data.prefix(maxBytes), type: type, isCut: data.count > maxBytes)
     }
 
     /// The beginning of the response's content, redacted, as far as the caller has read it.
@@ -157,8 +156,7 @@ public struct CallEvent: Sendable {
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
         var isCut = peeked.isCut
         if case .bodyEnded(let end) = kind, !end.isFinished { isCut = true }
-        return redaction.content(
-            peeked.data, type: type, isCut: isCut, known: secrets(redaction))
+        return carrying(redaction).content(peeked.data, type: type, isCut: isCut)
     }
 
     /// The description of the error, redacted.
@@ -166,16 +164,12 @@ public struct CallEvent: Sendable {
 
     /// The description of the error, redacted by the given rules.
     public func errorDescription(redaction: Redaction) -> String? {
-        guard let errorValue else { return nil }
-        let pass = RedactionPass(redaction, .display, known: secrets(redaction))
-        return Grammar.escaped(pass.redacted(String(describing: errorValue), as: .text))
+        errorValue.map { carrying(redaction).text(String(describing: $0)) }
     }
 
     // A server or an error may repeat secrets of the request or of the response.
-    private func secrets(_ redaction: Redaction) -> SecretIndex {
-        CarriedSecrets(
-            of: [requestValue, sentRequest].compactMap(\.self), headValue?.headers, by: redaction
-        ).index
+    private func carrying(_ redaction: Redaction) -> Redaction {
+        redaction.hiding(secretsOf: [requestValue, sentRequest], [headValue?.headers])
     }
 
     private var requests: [Request] {
@@ -185,9 +179,7 @@ public struct CallEvent: Sendable {
     /// A gate's message (``Kind/note(gate:message:)``), redacted by the given rules, without
     /// secrets of the call's requests and without control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
-        let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
-        let pass = RedactionPass(redaction, .display, known: known)
-        return Grammar.escaped(pass.redacted(message, as: .text))
+        redaction.hiding(secretsOf: requests, [headValue?.headers]).text(message)
     }
 
     /// The error as a metrics label: its code, its type name, or `cancelled`.

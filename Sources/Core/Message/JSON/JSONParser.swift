@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses JSON text in one pass, with limited recursion; redaction has its own ``JSONTokens``.
+/// Parses JSON text in one pass, with limited recursion; redaction has its own `JSONTokens`.
 // SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
 // against `end`.
 @unsafe
