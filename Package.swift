@@ -68,8 +68,12 @@ let package = Package(
     targets: [
         // What authors of gates, transports and serializers build with; `import Turnpike` does not show it.
         .target(name: "TurnpikeSupport", path: "Sources/Support", swiftSettings: settings),
+        // Finds secrets in text, and knows no messages. Its interface is `package`, and only Core imports it.
         .target(
-            name: "TurnpikeCore", dependencies: ["TurnpikeSupport"],
+            name: "TurnpikeRedaction", dependencies: ["TurnpikeSupport"],
+            path: "Sources/Redaction", swiftSettings: settings),
+        .target(
+            name: "TurnpikeCore", dependencies: ["TurnpikeRedaction", "TurnpikeSupport"],
             path: "Sources/Core", swiftSettings: settings),
         .target(
             name: "TurnpikeMiddleware", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
@@ -319,8 +323,8 @@ let package = Package(
         .testTarget(
             name: "CoreTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeRedaction",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
@@ -448,7 +452,8 @@ let package = Package(
             name: "TestingTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeRedaction", "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic",
             ],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What reading the worst inputs costs, for each parser of all modules.

@@ -144,9 +144,8 @@ public struct CallEvent: Sendable {
         // Encoded content cannot be searched for secrets.
         if request.headers.contains(.contentEncoding) { return "(\(data.count) bytes)" }
         let type = request.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        return redaction.content(
-            data.prefix(maxBytes), type: type, isCut: data.count > maxBytes,
-            known: secrets(redaction))
+        return carrying(redaction).content(
+            data.prefix(maxBytes), type: type, isCut: data.count > maxBytes)
     }
 
     /// Returns the beginning of the response content that the caller has read, without secrets.
@@ -158,8 +157,7 @@ public struct CallEvent: Sendable {
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
         var isCut = peeked.isCut
         if case .bodyEnded(let end) = kind, !end.isFinished { isCut = true }
-        return redaction.content(
-            peeked.data, type: type, isCut: isCut, known: secrets(redaction))
+        return carrying(redaction).content(peeked.data, type: type, isCut: isCut)
     }
 
     /// The description of the error without secrets, by the standard rules.
@@ -167,16 +165,12 @@ public struct CallEvent: Sendable {
 
     /// Returns the description of the error without the secrets that the rules define.
     public func errorDescription(redaction: Redaction) -> String? {
-        guard let errorValue else { return nil }
-        let pass = RedactionPass(redaction, .display, known: secrets(redaction))
-        return Grammar.escaped(pass.redacted(String(describing: errorValue), as: .text))
+        errorValue.map { carrying(redaction).text(String(describing: $0)) }
     }
 
     // A server or an error may repeat secrets of the request or of the response.
-    private func secrets(_ redaction: Redaction) -> SecretIndex {
-        CarriedSecrets(
-            of: [requestValue, sentRequest].compactMap(\.self), headValue?.headers, by: redaction
-        ).index
+    private func carrying(_ redaction: Redaction) -> Redaction {
+        redaction.hiding(secretsOf: [requestValue, sentRequest], [headValue?.headers])
     }
 
     private var requests: [Request] {
@@ -186,9 +180,7 @@ public struct CallEvent: Sendable {
     /// Returns a message of a gate (``Kind/note(gate:message:)``) without secrets of the call's
     /// requests and without control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
-        let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
-        let pass = RedactionPass(redaction, .display, known: known)
-        return Grammar.escaped(pass.redacted(message, as: .text))
+        redaction.hiding(secretsOf: requests, [headValue?.headers]).text(message)
     }
 
     /// The error as a label for metrics: the error code, the type's name, or `cancelled`.

@@ -197,12 +197,9 @@ extension Context {
         redaction: Redaction = .standard
     ) -> String {
         let known = error as? ClientError
-        let secrets = CarriedSecrets(
-            of: [request, call.record.lastSent].compactMap(\.self),
-            [head, known?.response].compactMap { $0?.headers },
-            content: known?.responseBody ?? Data(), by: redaction)
-        let pass = RedactionPass(redaction, .display, known: secrets.index)
-        guard let known else { return ClientError.describe(error, pass) }
-        return Grammar.escaped(pass.redacted(known.message, as: .text))
+        let rules = redaction.hiding(
+            secretsOf: [request, call.record.lastSent], [head?.headers, known?.response?.headers],
+            content: known?.responseBody ?? Data())
+        return known.map { rules.text($0.message) } ?? ClientError.describe(error, rules)
     }
 }

@@ -13,12 +13,12 @@ extension ClientError {
 extension ClientError: DescriptionReflectable, LocalizedError {
     /// The code, message, request and response in one line without secrets.
     public var description: String {
-        let pass = RedactionPass(.standard, .display, known: carriedSecrets)
-        var text = "\(code): \(pass.redacted(message, as: .text))"
+        let rules = rules
+        var text = "\(code): \(rules.unescapedText(message))"
         if let request { text += " [\(request)]" }
         if let response { text += " [response \(response.status)]" }
         if let problem {
-            let words = pass.redacted(problem.text, as: .text)
+            let words = rules.unescapedText(problem.text)
             text += " [problem: \(Grammar.escaped(words, upTo: 1000))]"
         }
         if !history.isEmpty {
@@ -30,39 +30,30 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         } else if attempts > 1 {
             text += " [sent \(attempts) times]"
         }
-        if let underlying { text += " [caused by \(Self.describe(underlying, pass))]" }
+        if let underlying { text += " [caused by \(Self.describe(underlying, rules))]" }
         return text
     }
 
-    /// The message without secrets, for output of the message alone.
-    public var shownMessage: String {
-        RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
-    }
+    /// The message without secrets, for printing it alone.
+    public var shownMessage: String { rules.unescapedText(message) }
 
     /// The description of the cause without secrets.
-    public var shownCause: String? {
-        underlying.map {
-            Self.describe($0, RedactionPass(.standard, .display, known: carriedSecrets))
-        }
+    public var shownCause: String? { underlying.map { Self.describe($0, rules) } }
+
+    private var rules: Redaction {
+        .standard.hiding(secretsOf: [sent], [response?.headers], content: responseBody)
     }
 
-    private var carriedSecrets: SecretIndex {
-        CarriedSecrets(
-            of: [sent].compactMap(\.self), response?.headers, content: responseBody,
-            by: .standard
-        ).index
-    }
-
-    // Foundation's errors print everything, including URLs, and decoding errors print the values in
-    // the content. For errors of both types, only the code or the reason is used.
-    static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
+    // Foundation's errors print everything, including URLs, and decoding errors print the values
+    // they found. Only the messages of these errors are used.
+    static func describe(_ error: any Error, _ rules: Redaction) -> String {
         let text =
             switch error {
             case let error where error._domain == "NSURLErrorDomain": "URLError \(error._code)"
             case let error as DecodingError: "DecodingError: \(reason(error))"
             default: String(describing: error)
             }
-        return Grammar.escaped(pass.redacted(text, as: .text))
+        return rules.text(text)
     }
 
     /// The text of ``description``.

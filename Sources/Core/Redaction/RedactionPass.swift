@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeSupport
+import TurnpikeRedaction
 
 /// Searches for secrets in texts that belong together, such as the texts of one message.
 ///
@@ -16,38 +16,22 @@ import TurnpikeSupport
 /// rules.hide(secretsOf: pass)
 /// ```
 public final class RedactionPass {
-    enum Purpose: Sendable {
-        /// For people: a hidden value of any kind becomes one word.
-        case display
-        /// For programs: hidden values keep their kinds, and unparsable content is withheld.
-        case record
-    }
-
     /// The rules for hiding secrets.
     public let redaction: Redaction
-    let purpose: Purpose
-    let known: SecretIndex
-    let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
-    var found: [([UInt8], SecretIndex.Reach)] = []
-    /// The placeholders of all content that could not be parsed.
-    public private(set) var withheld: [String] = []
-    var work = 0
-    var depth = 0
+    let search: SecretSearch
 
-    static let maxDepth = 6
-
-    init(
-        _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex? = nil,
-        xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
-    ) {
-        self.redaction = redaction
-        self.purpose = purpose
-        self.known = known ?? redaction.known
-        self.xml = xml
+    private init(_ search: SecretSearch) {
+        redaction = Redaction(rules: search.rules)
+        self.search = search
     }
 
+    /// The placeholders of the contents that could not be parsed.
+    public var withheld: [String] { search.withheld }
+
     /// Creates an object whose results are for people.
-    public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
+    public convenience init(_ redaction: Redaction = .standard) {
+        self.init(SecretSearch(redaction.rules))
+    }
 
     /// Creates an object whose results are stored for programs.
     /// - Parameters:
@@ -58,39 +42,21 @@ public final class RedactionPass {
         recording redaction: Redaction,
         xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
     ) {
-        self.init(redaction, .record, xml: xml)
-    }
-
-    static let mark = Array(Redaction.mark.utf8)
-
-    // MARK: Secrets
-
-    /// Records a value that looks like a secret or, if `isNamed` is true, is not a common word.
-    func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
-        guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
-        found.append((Array(value), reach))
-    }
-
-    // Short values and words occur everywhere: a recording without such values would be useless.
-    private static func reach(
-        of value: some Collection<UInt8>, isNamed: Bool
-    ) -> SecretIndex.Reach? {
-        let count = value.count
-        guard count >= SecretIndex.minBytes, Array(value).firstRange(of: mark) == nil,
-            !NaturalTextHeuristic.isSentence(value)
-        else { return nil }
-        let isNumber = value.allSatisfy(Grammar.isDigit)
-        if TokenHeuristic.isMade(value) { return isNumber ? .words : .anywhere }
-        if !isNamed || isNumber || NaturalTextHeuristic.isCommon(value) { return nil }
-        if count >= 8 { return .anywhere }
-        return count >= 6 || value.contains(where: Grammar.isDigit) ? .words : nil
+        var inner: SecretSearch.XMLRedactor?
+        if let xml {
+            inner = { text, isCut, search throws(ContentFault) in
+                do throws(ClientError) {
+                    return try xml(text, isCut, RedactionPass(search))
+                } catch {
+                    throw ContentFault(error.message)
+                }
+            }
+        }
+        self.init(SecretSearch(redaction.rules, .record, xml: inner))
     }
 
     /// Returns the mark that replaces a value with a secret name, and records the value.
-    public func hide(_ value: some Collection<UInt8>) -> [UInt8] {
-        learn(value, isNamed: true)
-        return Self.mark
-    }
+    public func hide(_ value: some Collection<UInt8>) -> [UInt8] { search.hide(value) }
 
     /// Returns a placeholder for content that cannot be searched.
     ///
@@ -104,25 +70,20 @@ public final class RedactionPass {
     public func withhold(
         _ content: some Collection<UInt8>, as name: String, _ reason: String
     ) -> [UInt8] {
-        work += content.count
-        let digest = SHA256.digest(of: Data(content)).prefix(8).map {
-            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-        }.joined()
-        let placeholder =
-            "(withheld: \(name) of \(content.count) bytes, SHA-256 \(digest): \(reason))"
-        withheld.append(placeholder)
-        return Array(placeholder.utf8)
+        search.withhold(content, as: name, reason)
     }
 
     // MARK: Texts
 
-    func redacted(_ text: String, as shape: SecretScanner.Shape, isCut: Bool = false) -> String {
-        SecretScanner.redacted(Array(text.utf8), as: shape, isCut: isCut, in: self).map {
-            String(decoding: $0, as: UTF8.self)
-        } ?? text
+    /// Returns the value of a header field without its secrets; cookies keep their names.
+    public func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
+        search.header(name.lowercased, value)
     }
 
-    /// Returns a value of content without secrets, or nil if the value has no secrets.
+    /// Returns a URL without its secrets; the text need not be a valid URL.
+    public func url(_ text: String) -> String { search.url(text) }
+
+    /// Returns a value of content without its secrets, or nil if the value has no secrets.
     ///
     /// The search finds URLs, credentials and assignments, with or without escapes. JSON in the
     /// value is parsed, and so is base64 of JSON.
@@ -131,15 +92,7 @@ public final class RedactionPass {
     ///   - isCut: Whether the value was truncated, perhaps within a secret.
     /// - Returns: The value without secrets.
     public func value(_ text: [UInt8], isCut: Bool = false) -> [UInt8]? {
-        if text.isEmpty { return nil }
-        depth += 1
-        defer { depth -= 1 }
-        if let kind = NestedKind(sniffing: text) {
-            if depth > Self.maxDepth { return Self.mark }
-            return nested(kind, text, isCut)
-        }
-        if let shown = base64(text, isCut) { return shown }
-        return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
+        search.value(text, isCut: isCut)
     }
 
     /// Returns bytes without known secrets and without credentials of a known form, or nil if the
@@ -150,7 +103,7 @@ public final class RedactionPass {
     ///   - isCut: Whether the bytes were truncated, perhaps within a secret.
     /// - Returns: The bytes without the secrets.
     public func bytes(_ bytes: [UInt8], isText: Bool = false, isCut: Bool = false) -> [UInt8]? {
-        SecretScanner.redactedBinary(bytes, isText: isText, isCut: isCut, in: self)
+        search.bytes(bytes, isText: isText, isCut: isCut)
     }
 
     // MARK: Contents
@@ -162,7 +115,11 @@ public final class RedactionPass {
     /// - Returns: The text.
     /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
-        try JSONRedactor.redacted(text, isCut: isCut, in: self)
+        do throws(ContentFault) {
+            return try search.json(text, isCut: isCut)
+        } catch {
+            throw ClientError(.serialization, error.message)
+        }
     }
 
     /// Returns a form (`application/x-www-form-urlencoded`) without secrets.
@@ -171,35 +128,6 @@ public final class RedactionPass {
     ///   - isCut: Whether the form was truncated, perhaps within a secret.
     /// - Returns: The form.
     public func form(_ text: [UInt8], isCut: Bool = false) -> [UInt8] {
-        var shown: [UInt8] = []
-        shown.reserveCapacity(text.count)
-        for item in text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
-            if item.startIndex > 0 { shown.append(UInt8(ascii: "&")) }
-            shown += formItem(item, isCut: isCut && item.endIndex == text.count)
-        }
-        return shown
-    }
-
-    private func formItem(_ item: ArraySlice<UInt8>, isCut: Bool) -> [UInt8] {
-        guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else {
-            return value(Self.decoded(item), isCut: isCut) == nil ? Array(item) : Self.mark
-        }
-        let text = Self.decoded(item[(equals + 1)...])
-        let name = item[..<equals]
-        let shownName = value(Self.decoded(name)) == nil ? Array(name) : Self.mark
-        // The text may be a URL, whose path precedes the first name of the query.
-        let key = name.lastIndex { "?#".utf8.contains($0) }.map { name[($0 + 1)...] } ?? name
-        if redaction.hides(key: key), !text.isEmpty {
-            return shownName + [item[equals]] + hide(text)
-        }
-        let shown = value(text, isCut: isCut)
-        return shownName + [item[equals]]
-            + (shown == nil ? item[(equals + 1)...] : Self.mark[...])
-    }
-
-    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        let spaced = text.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
-        guard spaced.contains(UInt8(ascii: "%")) else { return spaced }
-        return EscapeDecoder.unescaped(spaced) ?? spaced
+        search.form(text, isCut: isCut)
     }
 }

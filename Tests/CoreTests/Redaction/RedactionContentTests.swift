@@ -154,9 +154,8 @@ struct RedactionContentTests {
     private func shownElsewhere(_ content: Data, _ type: String) -> String {
         let request = Request(
             .post, "https://a.example/", headers: ["Content-Type": type], body: .data(content))
-        let known = CarriedSecrets(of: [request], by: .standard).index
-        return RedactionPass(.standard, .display, known: known)
-            .redacted("pl4nted-s3cret came from Berlin", as: .text)
+        return Redaction.standard.hiding(secretsOf: [request], [])
+            .text("pl4nted-s3cret came from Berlin")
     }
 
     @Test("Control characters are escaped")

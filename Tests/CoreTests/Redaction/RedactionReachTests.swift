@@ -2,14 +2,14 @@
 
 import Testing
 
-@testable import TurnpikeCore
+@testable import TurnpikeRedaction
 
 @Suite("Where a secret that was found is hidden")
 struct RedactionReachTests {
     private func reach(of value: String, isNamed: Bool) -> SecretIndex.Reach? {
-        let pass = RedactionPass()
-        pass.learn(Array(value.utf8), isNamed: isNamed)
-        return pass.found.first?.1
+        let search = SecretSearch(SecretRules())
+        search.learn(Array(value.utf8), isNamed: isNamed)
+        return search.found.first?.1
     }
 
     @Test(

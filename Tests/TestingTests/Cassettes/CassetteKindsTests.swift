@@ -5,7 +5,7 @@ import Testing
 import Turnpike
 import TurnpikeTesting
 
-@testable import TurnpikeCore
+@testable import TurnpikeRedaction
 
 @Suite("Kinds of content in cassettes")
 struct CassetteKindsTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import TurnpikeCore
+@testable import TurnpikeRedaction
 @testable import TurnpikeTesting
 
 /// A text made of one piece again and again, which a careless reader looks at anew from each piece.
@@ -84,7 +85,7 @@ struct RedactionCostTests {
     ) throws -> Int {
         let contents = try #require(redactor.contents())
         _ = contents.content(Array(content), types: type.isEmpty ? [] : [type], isCut: false)
-        return contents.pass.work + content.count
+        return contents.pass.search.work + content.count
     }
 
     private func work(

@@ -5,39 +5,33 @@ import TurnpikeSupport
 /// Copies JSON texts without the values of secret members and without the secrets in strings.
 struct JSONRedactor {
     private let bytes: [UInt8]
-    private let pass: RedactionPass
+    private let search: SecretSearch
     private let text: JSONTokens
     private var output: [UInt8] = []
     private var copied = 0
     private var token = 0
 
     /// - Returns: The redacted text; for display, the readable part of a broken text.
-    /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
+    /// - Throws: ``ContentFault`` if the text is not JSON.
     static func redacted(
-        _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
-    ) throws(ClientError) -> [UInt8] {
-        let text = JSONTokens(bytes, pass.redaction)
-        pass.work += 2 * bytes.count
+        _ bytes: [UInt8], isCut: Bool, in search: SecretSearch
+    ) throws(ContentFault) -> [UInt8] {
+        let text = JSONTokens(bytes, search.rules)
+        search.work += 2 * bytes.count
         switch text.end {
         case .finished: break
         case .cut where isCut: break
-        case .cut where pass.purpose == .record || text.tokens.isEmpty:
-            throw ClientError(.serialization, "it ends within a value")
+        case .cut where search.purpose == .record || text.tokens.isEmpty:
+            throw ContentFault("it ends within a value")
         case .broken(let position, let reason)
-        where pass.purpose == .record || text.tokens.isEmpty:
-            throw ClientError(.serialization, "\(reason) at byte \(position)")
+        where search.purpose == .record || text.tokens.isEmpty:
+            throw ContentFault("\(reason) at byte \(position)")
         case .cut, .broken: break
         }
-        var redactor = JSONRedactor(bytes: bytes, pass: pass, text: text)
+        var redactor = JSONRedactor(bytes: bytes, search: search, text: text)
+        redactor.output.reserveCapacity(bytes.count)
         redactor.copyTokens()
         return redactor.finished()
-    }
-
-    private init(bytes: [UInt8], pass: RedactionPass, text: JSONTokens) {
-        self.bytes = bytes
-        self.pass = pass
-        self.text = text
-        output.reserveCapacity(bytes.count)
     }
 
     private consuming func finished() -> [UInt8] {
@@ -47,7 +41,7 @@ struct JSONRedactor {
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]
-            output += pass.withhold(rest, as: "JSON", "\(reason) at byte \(position)")
+            output += search.withhold(rest, as: "JSON", "\(reason) at byte \(position)")
         }
         return output
     }
@@ -90,7 +84,7 @@ struct JSONRedactor {
         let meaning = Self.meaning(of: bytes[name.range])
         let isNamed =
             object.hides(meaning, of: text.objects)
-            || pass.redaction.hides(key: meaning)
+            || search.rules.hides(key: meaning)
                 && !(object.namesSecret && SecretNames.namesAnother(meaning))
         string(name.range)
         guard isNamed, token < text.tokens.count else { return }
@@ -108,12 +102,12 @@ struct JSONRedactor {
 
     private mutating func string(_ range: Range<Int>) {
         let plain = Self.meaning(of: bytes[range])
-        if let shown = pass.value(plain) { replace(range, with: Self.literal(shown)) }
+        if let shown = search.value(plain) { replace(range, with: Self.literal(shown)) }
     }
 
     private func isKnown(_ range: Range<Int>) -> Bool {
         var isKnown = false
-        pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
+        search.rules.known.search(Array(bytes[range]), isCut: false, work: &search.work) {
             isKnown = isKnown || $0.count == range.count
         }
         return isKnown
@@ -124,13 +118,13 @@ struct JSONRedactor {
     }
 
     private mutating func hideNumber(_ range: Range<Int>) {
-        switch pass.purpose {
+        switch search.purpose {
         case .display: replace(range, with: Self.quotedMark)
         case .record: replace(range, with: [UInt8(ascii: "0")])
         }
     }
 
-    private static let quotedMark = Array("\"\(Redaction.mark)\"".utf8)
+    private static let quotedMark = Array("\"\(SecretRules.mark)\"".utf8)
 
     // MARK: Hidden values
 
@@ -144,19 +138,19 @@ struct JSONRedactor {
             switch one.kind {
             case .beginObject, .beginArray: depth += 1
             case .endObject, .endArray: depth -= 1
-            case .string, .number: pass.learn(Self.meaning(of: bytes[one.range]), isNamed: true)
+            case .string, .number: search.learn(Self.meaning(of: bytes[one.range]), isNamed: true)
             case .name, .word: break
             }
         } while depth > 0 && token < text.tokens.count
         let value = text.tokens[first..<token]
-        if pass.purpose == .display, value.count > 2 {
+        if search.purpose == .display, value.count > 2 {
             let end = text.tokens[token - 1].range.upperBound
             return replace(text.tokens[first].range.lowerBound..<end, with: Self.quotedMark)
         }
         for one in value where !one.range.isEmpty {
             switch one.kind {
             case .name: string(one.range)
-            case .string: replace(one.range, with: RedactionPass.mark)
+            case .string: replace(one.range, with: SecretSearch.mark)
             case .number: hideNumber(one.range)
             default: break
             }
@@ -167,17 +161,18 @@ struct JSONRedactor {
 
     /// Returns the string without its escapes, or unchanged if one of the escapes is invalid.
     static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
-        guard literal.contains(UInt8(ascii: "\\")) else { return Array(literal) }
+        let bytes = Array(literal)
+        guard bytes.contains(UInt8(ascii: "\\")) else { return bytes }
         var text: [UInt8] = []
-        text.reserveCapacity(literal.count)
-        var place = literal.startIndex
-        while place < literal.endIndex {
-            guard literal[place] == UInt8(ascii: "\\") else {
-                text.append(literal[place])
+        text.reserveCapacity(bytes.count)
+        var place = 0
+        while place < bytes.count {
+            guard bytes[place] == UInt8(ascii: "\\") else {
+                text.append(bytes[place])
                 place += 1
                 continue
             }
-            guard let (scalar, count) = escape(literal[place...]) else { return Array(literal) }
+            guard let (scalar, count) = escape(bytes, place) else { return bytes }
             text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
             place += count
         }
@@ -185,39 +180,33 @@ struct JSONRedactor {
     }
 
     // RFC 8259 §7.
-    private static func escape(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
-        switch text.dropFirst().first {
+    private static func escape(_ bytes: [UInt8], _ start: Int) -> (Unicode.Scalar, Int)? {
+        guard start + 1 < bytes.count else { return nil }
+        switch bytes[start + 1] {
         case UInt8(ascii: "b"): return ("\u{8}", 2)
         case UInt8(ascii: "f"): return ("\u{C}", 2)
         case UInt8(ascii: "n"): return ("\n", 2)
         case UInt8(ascii: "r"): return ("\r", 2)
         case UInt8(ascii: "t"): return ("\t", 2)
-        case UInt8(ascii: "u"):
-            guard let high = unit(text) else { return nil }
-            if let scalar = Unicode.Scalar(high) { return (scalar, 6) }
-            guard high < 0xDC00, let low = unit(text.dropFirst(6)),
-                (0xDC00..<0xE000).contains(low)
-            else { return nil }
-            let value = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-            return Unicode.Scalar(value).map { ($0, 12) }
-        case let byte?: return (Unicode.Scalar(byte), 2)
-        case nil: return nil
+        case UInt8(ascii: "u"): return Escape.utf16(bytes, start)
+        case let byte: return (Unicode.Scalar(byte), 2)
         }
     }
 
-    private static func unit(_ text: ArraySlice<UInt8>) -> UInt32? {
-        guard text.starts(with: "\\u".utf8) else { return nil }
-        let digits = text.dropFirst(2).prefix(4)
-        guard digits.count == 4 else { return nil }
-        return digits.reduce(0 as UInt32?) { value, digit in
-            guard let value, Grammar.isHexDigit(digit) else { return nil }
-            let number = Grammar.isDigit(digit) ? digit &- 0x30 : Grammar.lowercased(digit) &- 0x57
-            return value << 4 | UInt32(number)
-        }
-    }
-
+    // Returns the text of a literal between its quotes (RFC 8259 §7).
     private static func literal(_ text: [UInt8]) -> [UInt8] {
-        let quoted = JSONValue.string(String(decoding: text, as: UTF8.self)).jsonBytes()
-        return Array(quoted.dropFirst().dropLast())
+        var literal: [UInt8] = []
+        for byte in String(decoding: text, as: UTF8.self).utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): literal += [UInt8(ascii: "\\"), byte]
+            case 0x0A: literal += #"\n"#.utf8
+            case 0x0D: literal += #"\r"#.utf8
+            case 0x09: literal += #"\t"#.utf8
+            case 0..<0x20:
+                literal += ((byte < 0x10 ? #"\u000"# : #"\u00"#) + String(byte, radix: 16)).utf8
+            default: literal.append(byte)
+            }
+        }
+        return literal
     }
 }

@@ -29,7 +29,7 @@ extension SecretScanner {
         while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
         // Skips an escaped tab; an earlier printing may have escaped the tab.
         if bytes[value...].starts(with: "\\u{9}".utf8) { value += 5 }
-        pass.work += value - position
+        search.work += value - position
         guard value < bytes.count else { return }
         let isSpaced = value > begin || name.isSpaced
         hideValue(at: value, of: name, isSpaced: isSpaced, inQuery: strength == .inQuery)
@@ -62,7 +62,7 @@ extension SecretScanner {
         while isQuoted, end > 0, bytes[end - 1] == UInt8(ascii: "\\") { end -= 1 }
         var start = end
         while start > 0, Self.isOfName(bytes[start - 1]) { start -= 1 }
-        pass.work += sign - start
+        search.work += sign - start
         return start < end
             ? Name(range: start..<end, isQuoted: isQuoted, isSpaced: isSpaced) : nil
     }
@@ -84,10 +84,10 @@ extension SecretScanner {
         if sign == UInt8(ascii: "="), !name.isQuoted, !name.isSpaced,
             isInQuery(at: name.range.lowerBound)
         {
-            return pass.redaction.hides(key: text) ? .inQuery : .none
+            return search.rules.hides(key: text) ? .inQuery : .none
         }
-        if isMember { return pass.redaction.hides(key: text) ? .anywhere : .none }
-        if pass.redaction.hidesInText(text) { return .anywhere }
+        if isMember { return search.rules.hides(key: text) ? .anywhere : .none }
+        if search.rules.hidesInText(text) { return .anywhere }
         if sign == UInt8(ascii: ":"), SecretNames.isHeaderInText(text) { return .anywhere }
         return endsSpokenName(name.range) ? .anywhere : .none
     }
@@ -186,7 +186,7 @@ extension SecretScanner {
 
     private func endOfLine(_ start: Int) -> Int {
         let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D || $0 == 0x22 }
-        pass.work += (end ?? bytes.count) - start
+        search.work += (end ?? bytes.count) - start
         return end ?? bytes.count
     }
 
@@ -197,7 +197,7 @@ extension SecretScanner {
             if !isMember, place < bytes.count, bytes[place] == 0x0A { break }
             place += 1
         }
-        pass.work += place - start
+        search.work += place - start
         return min(place, bytes.count)
     }
 
@@ -215,7 +215,7 @@ extension SecretScanner {
             }
             place += 1
         }
-        pass.work += place - start
+        search.work += place - start
         return bytes.count
     }
 
@@ -245,7 +245,7 @@ extension SecretScanner {
             if ",;)]}'".utf8.contains(byte), isClosed(place, inQuery: inQuery) { break }
             place += 1
         }
-        pass.work += place - start
+        search.work += place - start
         return place
     }
 
@@ -261,7 +261,7 @@ extension SecretScanner {
         guard !inQuery, bytes[place] == UInt8(ascii: ",") || bytes[place] == UInt8(ascii: ";")
         else { return false }
         let name = bytes[next...].prefix(64).prefix(while: Self.isOfName)
-        pass.work += name.count
+        search.work += name.count
         guard !name.isEmpty, name.endIndex < bytes.count else { return false }
         return bytes[name.endIndex] == UInt8(ascii: "=")
             || bytes[name.endIndex] == UInt8(ascii: ":")
@@ -288,7 +288,7 @@ extension SecretScanner {
         guard isTriple(start) else { return nil }
         var end = start + 3
         while end < bytes.count, bytes[end] != bytes[start] || !isTriple(end) { end += 1 }
-        pass.work += end - start
+        search.work += end - start
         return end
     }
 
@@ -321,7 +321,7 @@ extension SecretScanner {
             }
             next = text.endIndex + 1
         }
-        pass.work += next - start
+        search.work += next - start
         return begin < end ? begin..<end : nil
     }
 }

@@ -2,6 +2,96 @@
 
 import TurnpikeSupport
 
+/// A kind of content that can be searched, and shown without its secrets.
+package enum ShownContent {
+    case json
+    case form
+    case text
+
+    package init?(sniffing content: [UInt8], isCut: Bool = false) {
+        var whole = content[...]
+        while isCut, let last = whole.last, last >= 0x80 { whole.removeLast() }
+        guard String(validating: whole, as: UTF8.self) != nil else { return nil }
+        let isForm =
+            content.contains(UInt8(ascii: "="))
+            && content.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x3C }
+        self = isForm ? .form : .text
+    }
+
+    /// Returns the content without its secrets, or nil if its characters are wider than bytes.
+    package func redacted(_ content: [UInt8], isCut: Bool, in search: SecretSearch) -> [UInt8]? {
+        guard let shown = read(content, isCut: isCut, in: search) else { return nil }
+        // Last, the names and the text between the values are searched.
+        return self == .text ? shown : search.bytes(shown, isText: true, isCut: isCut) ?? shown
+    }
+
+    package func read(_ content: [UInt8], isCut: Bool, in search: SecretSearch) -> [UInt8]? {
+        if Self.isWide(content) { return nil }
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = content.starts(with: mark) ? Array(content.dropFirst(mark.count)) : content
+        search.depth += 1
+        defer { search.depth -= 1 }
+        switch self {
+        case .json:
+            do throws(ContentFault) {
+                return try search.json(text, isCut: isCut)
+            } catch {
+                return search.withhold(text, as: "JSON", error.message)
+            }
+        case .form: return search.form(text, isCut: isCut)
+        case .text: return search.value(text, isCut: isCut) ?? text
+        }
+    }
+
+    // UTF-16 and UTF-32 have a byte order mark, or zero bytes.
+    private static func isWide(_ content: [UInt8]) -> Bool {
+        content.starts(with: [0xFF, 0xFE]) || content.starts(with: [0xFE, 0xFF])
+            || content.prefix(4).contains(0)
+            || content.count(where: { $0 == 0 }) > content.count / 4
+    }
+}
+
+extension SecretSearch {
+    /// Returns text in UTF-16 as UTF-8, and other content as it is.
+    ///
+    /// UTF-16 has a byte order mark, or a zero byte in each ASCII character.
+    package static func inUTF8(_ content: [UInt8]) -> [UInt8] {
+        guard content.count > 1 else { return content }
+        let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])
+        guard isLittle || content[0] == 0 || content.starts(with: [0xFE, 0xFF]) else {
+            return content
+        }
+        let pairs = content.prefix(content.count & ~1)
+        let text = String(
+            bytes: pairs, encoding: isLittle ? .utf16LittleEndian : .utf16BigEndian)
+        return text.map { Array($0.utf8) } ?? content
+    }
+
+    /// Finds the values of columns with secret names; the first row has the names (RFC 4180).
+    package func learn(table text: [UInt8]) {
+        let quote = UInt8(ascii: "\"")
+        func split(_ text: ArraySlice<UInt8>, at separators: [UInt8]) -> [ArraySlice<UInt8>] {
+            var isQuoted = false
+            return text.split(omittingEmptySubsequences: false) { byte in
+                if byte == quote { isQuoted.toggle() }
+                return !isQuoted && separators.contains(byte)
+            }
+        }
+        let rows = split(text[...], at: [0x0A, 0x0D])
+        let separator = ",;\t|".utf8.max { left, right in
+            rows[0].count { $0 == left } < rows[0].count { $0 == right }
+        }
+        let cells = rows.map { row in
+            split(row, at: [separator ?? 0x2C]).map { $0.filter { $0 != quote } }
+        }
+        for (column, name) in cells[0].enumerated() where rules.hides(key: name) {
+            for row in cells.dropFirst() where column < row.count {
+                learn(row[column], isNamed: true)
+            }
+        }
+    }
+}
+
 enum NestedKind {
     case json, xml, propertyList
 
@@ -40,7 +130,7 @@ enum NestedKind {
     }
 }
 
-extension RedactionPass {
+extension SecretSearch {
     func base64(_ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         guard text.count >= 16, Base64.isDigitOrBlank(text[0]), Base64.isDigitOrBlank(text[15]),
             Base64.mayHoldContent(text)
@@ -55,7 +145,7 @@ extension RedactionPass {
     /// Whether content contains a secret, or cannot be parsed and may contain a secret.
     func holdsSecret(_ kind: NestedKind, _ content: [UInt8], isCut: Bool) -> Bool {
         if depth >= Self.maxDepth { return true }
-        let inner = RedactionPass(redaction, purpose, known: known, xml: xml)
+        let inner = SecretSearch(rules, purpose, xml: xml)
         inner.depth = depth + 1
         defer {
             found += inner.found
@@ -63,7 +153,7 @@ extension RedactionPass {
         }
         guard case .json = kind else { return inner.nested(kind, content, isCut) != nil }
         guard let shown = try? inner.json(content, isCut: isCut) else {
-            return redaction.speaksOfSecrets(content)
+            return rules.speaksOfSecrets(content)
         }
         return shown != content
     }
@@ -71,12 +161,12 @@ extension RedactionPass {
     // Returns content without secrets, or nil if there are no secrets. Content that cannot be
     // parsed is searched as text, or withheld if it contains a secret name.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
-        do throws(ClientError) {
+        do throws(ContentFault) {
             let shown = try read(text, as: kind, isCut)
             return shown == text ? nil : shown
         } catch {
-            // The strings of a binary property list may be in UTF-16.
-            if kind == .propertyList || redaction.speaksOfSecrets(text) {
+            // The strings of a binary list may be in UTF-16.
+            if kind == .propertyList || rules.speaksOfSecrets(text) {
                 return withhold(text, as: kind.name, error.message)
             }
             return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
@@ -85,14 +175,14 @@ extension RedactionPass {
 
     private func read(
         _ text: [UInt8], as kind: NestedKind, _ isCut: Bool
-    ) throws(ClientError) -> [UInt8] {
+    ) throws(ContentFault) -> [UInt8] {
         switch kind {
         case .json: return try json(text, isCut: isCut)
         case .xml:
             if let xml { return try xml(text, isCut, self) }
         case .propertyList: break
         }
-        throw ClientError(.serialization, "this kind is not parsed")
+        throw ContentFault("this kind is not parsed")
     }
 }
 

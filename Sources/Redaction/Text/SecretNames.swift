@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// Decides which names belong to secrets: names of header fields, query items, form fields, JSON
 /// members, XML elements and attributes.
-enum SecretNames {
+package enum SecretNames {
     /// Returns the letters and digits of a name in lower case: `X-Api_Key` and `xApiKey` are equal.
     static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
         name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
@@ -82,11 +82,11 @@ enum SecretNames {
                 || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
-    static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
+    package static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         naming.contains(name, where: Grammar.isAlphanumeric)
     }
 
-    static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
+    package static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         valued.contains(name, where: Grammar.isAlphanumeric)
     }
 
@@ -147,8 +147,8 @@ enum SecretNames {
     }
 
     /// Whether a path names a secret: a JSON Pointer (RFC 6901), or a path of SCIM.
-    static func isPathOfSecret(_ path: some Collection<UInt8>, _ redaction: Redaction) -> Bool {
-        path.split { "/.:[]~".utf8.contains($0) }.contains { redaction.hides(key: $0) }
+    static func isPathOfSecret(_ path: some Collection<UInt8>, _ rules: SecretRules) -> Bool {
+        path.split { "/.:[]~".utf8.contains($0) }.contains { rules.hides(key: $0) }
     }
 
     /// Whether a word can end a name of several words: "API key", "verification code".

@@ -40,7 +40,7 @@ extension SecretScanner {
         while end < bytes.count, end - start < 1024, bytes[end] > 0x20, !isEscapedControl(end) {
             end += 1
         }
-        pass.work += end - place
+        search.work += end - place
         return start..<end
     }
 
@@ -108,6 +108,6 @@ extension SecretScanner {
             return
         }
         hideNow(range)
-        pass.learn(password, isNamed: true)
+        search.learn(password, isNamed: true)
     }
 }

@@ -34,7 +34,7 @@ extension SecretScanner {
             if byte == UInt8(ascii: ":") { colon = colon ?? end }
             end += 1
         }
-        pass.work += end - start
+        search.work += end - start
         // A slash, hash or question mark in a password ends the authority too early.
         if at == nil, let colon, bytes[start] != UInt8(ascii: "["), !isPort(colon + 1, end) {
             at = nextAt(from: end)
@@ -60,7 +60,7 @@ extension SecretScanner {
             if bytes[place] == UInt8(ascii: "@") { return place }
             place += 1
         }
-        pass.work += place - start
+        search.work += place - start
         withoutAt = place
         return nil
     }
@@ -68,7 +68,7 @@ extension SecretScanner {
     private mutating func hideUserInformation(_ range: Range<Int>) {
         hide(range, isNamed: true)
         if let colon = bytes[range].firstIndex(of: UInt8(ascii: ":")) {
-            pass.learn(bytes[(colon + 1)..<range.upperBound], isNamed: true)
+            search.learn(bytes[(colon + 1)..<range.upperBound], isNamed: true)
         }
     }
 
@@ -80,9 +80,9 @@ extension SecretScanner {
             start -= 1
             if bytes[start] == UInt8(ascii: ":") { colon = start }
         }
-        pass.work += position - start
+        search.work += position - start
         guard let colon, colon > start, colon < position - 1, isHost(start),
-            !Self.labels.contains(bytes[start..<colon].map(Grammar.lowercased))
+            !Self.labels.contains(bytes[start..<colon])
         else { return }
         hideUserInformation(start..<position)
     }
@@ -117,9 +117,8 @@ extension SecretScanner {
     }
 
     // Words that precede a colon and an address in prose, and schemes without user and password.
-    private static let labels = Set(
-        "mailto sip sips xmpp acct im pres cc bcc to from by email mail contact author npm pkg jsr"
-            .split(separator: " ").map { Array($0.utf8) })
+    private static let labels = WordSet(
+        "mailto sip sips xmpp acct im pres cc bcc to from by email mail contact author npm pkg jsr")
 
     // MARK: Truncated text
 
@@ -127,7 +126,7 @@ extension SecretScanner {
     mutating func hideCutWord() {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
-        pass.work += bytes.count - start
+        search.work += bytes.count - start
         // A user and a password before an `@` that was truncated.
         guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
             let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))

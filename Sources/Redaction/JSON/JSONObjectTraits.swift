@@ -50,13 +50,13 @@ struct JSONObjectTraits {
         }
     }
 
-    mutating func note(_ told: Telling, text: ArraySlice<UInt8>, _ redaction: Redaction) {
+    mutating func note(_ told: Telling, text: ArraySlice<UInt8>, _ rules: SecretRules) {
         switch told {
         case .name:
             hasName = true
-            if redaction.hides(key: text) { namesSecret = true }
+            if rules.hides(key: text) { namesSecret = true }
         case .path:
-            if SecretNames.isPathOfSecret(JSONRedactor.meaning(of: text), redaction) {
+            if SecretNames.isPathOfSecret(JSONRedactor.meaning(of: text), rules) {
                 pathNamesSecret = true
             }
         case .kind:

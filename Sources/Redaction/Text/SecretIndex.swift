@@ -3,7 +3,7 @@
 import TurnpikeSupport
 
 /// The known secrets; the cost of a search does not depend on their number.
-struct SecretIndex: Sendable {
+package struct SecretIndex: Sendable {
     // The index is a trie of bytes. A search follows the trie for at most `depthLimit` bytes, or to
     // the end of a secret, and continues behind a match.
     private struct Edge: Hashable {
@@ -11,12 +11,10 @@ struct SecretIndex: Sendable {
         let byte: UInt8
     }
 
-    enum Reach: UInt8, Comparable {
+    enum Reach: Comparable {
         /// Only as a separate word, because a short secret could be part of any longer word.
-        case words = 1
-        case anywhere = 2
-
-        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+        case words
+        case anywhere
     }
 
     private var edges: [Edge: Int32] = [:]
@@ -24,8 +22,8 @@ struct SecretIndex: Sendable {
     // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
     /// Whether the limit was reached, so that later secrets may stay visible.
-    private(set) var isFull = false
-    private(set) var version = 0
+    package private(set) var isFull = false
+    package private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
@@ -37,10 +35,10 @@ struct SecretIndex: Sendable {
 
     // MARK: Adding
 
-    /// Adds the secrets that `pass` has found; secrets of a recording are added in base64 too.
-    mutating func insert(_ pass: RedactionPass) {
-        for (secret, reach) in pass.found {
-            insert(secret, reach, inBase64: pass.purpose == .record)
+    /// Adds the secrets that `search` has found; secrets of a recording are added in base64 too.
+    package mutating func insert(_ search: SecretSearch) {
+        for (secret, reach) in search.found {
+            insert(secret, reach, inBase64: search.purpose == .record)
         }
     }
 
@@ -124,7 +122,7 @@ struct SecretIndex: Sendable {
 
     // MARK: Searching
 
-    func occurs(in text: [UInt8]) -> Bool {
+    package func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0
         var spelling: EscapeDecoder? = EscapeDecoder(text)

@@ -63,29 +63,21 @@ struct EscapeDecoder {
     }
 
     /// Turns ASCII in UTF-16 into ASCII: removes the zero bytes, or returns nil if there are none.
-    func withoutZeros() -> EscapeDecoder? {
-        var copy = Copy(of: self)
-        var position = 0
-        while true {
-            position = Prefilter.kinds.first(Prefilter.Kind.zero, in: bytes, from: position)
-            guard position < bytes.count else { break }
-            copy.leaveOut(position..<(position + 1))
-            position += 1
-        }
-        return copy.finished()
-    }
+    func withoutZeros() -> EscapeDecoder? { without(Prefilter.Kind.zero) { $0 == 0 } }
 
     /// Removes line breaks and the spaces after them, as in base64; nil if there are none.
     func withoutLineEnds() -> EscapeDecoder? {
+        without(Prefilter.Kind.lineEnd) { $0 == 0x0A || $0 == 0x0D || Grammar.isBlank($0) }
+    }
+
+    private func without(_ kind: UInt8, and following: (UInt8) -> Bool) -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
         while true {
-            position = Prefilter.kinds.first(Prefilter.Kind.lineEnd, in: bytes, from: position)
+            position = Prefilter.kinds.first(kind, in: bytes, from: position)
             guard position < bytes.count else { break }
             let start = position
-            while position < bytes.count,
-                Self.isLineEnd(bytes[position]) || Grammar.isBlank(bytes[position])
-            { position += 1 }
+            while position < bytes.count, following(bytes[position]) { position += 1 }
             copy.leaveOut(start..<position)
         }
         return copy.finished()
@@ -147,8 +139,6 @@ struct EscapeDecoder {
         self.joints = joints
     }
 
-    private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
-
     private static let escapes = ByteTable { beginsEscape($0) ? 1 : 0 }
 
     static func beginsEscape(_ byte: UInt8) -> Bool {
@@ -194,16 +184,10 @@ struct Escape {
         }
     }
 
-    private init(_ count: Int, byte: UInt8) {
-        self.count = count
-        self.byte = byte
-        scalar = nil
-    }
-
-    private init(_ count: Int, _ scalar: Unicode.Scalar) {
+    private init(_ count: Int, _ scalar: Unicode.Scalar? = nil, byte: UInt8 = 0) {
         self.count = count
         self.scalar = scalar
-        byte = 0
+        self.byte = byte
     }
 
     private init?(backslash bytes: [UInt8], _ start: Int) {
@@ -231,17 +215,19 @@ struct Escape {
             self.init(digits + 4, scalar)
             return
         }
-        guard let high = Self.hex(bytes, start + 2, 4) else { return nil }
-        if let scalar = Unicode.Scalar(high) {
-            self.init(6, scalar)
-        } else if high < 0xDC00, bytes[(start + 6)...].starts(with: "\\u".utf8),
-            let low = Self.hex(bytes, start + 8, 4), (0xDC00..<0xE000).contains(low),
-            let scalar = Unicode.Scalar(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-        {
-            self.init(12, scalar)
-        } else {
-            return nil
-        }
+        guard let (scalar, count) = Self.utf16(bytes, start) else { return nil }
+        self.init(count, scalar)
+    }
+
+    /// Returns the character of `\uXXXX`, or of two of them (RFC 8259 §7), and their length.
+    static func utf16(_ bytes: [UInt8], _ start: Int) -> (Unicode.Scalar, Int)? {
+        guard let high = hex(bytes, start + 2, 4) else { return nil }
+        if let scalar = Unicode.Scalar(high) { return (scalar, 6) }
+        guard high < 0xDC00, bytes[(start + 6)...].starts(with: "\\u".utf8),
+            let low = hex(bytes, start + 8, 4), (0xDC00..<0xE000).contains(low)
+        else { return nil }
+        let value = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+        return Unicode.Scalar(value).map { ($0, 12) }
     }
 
     private init?(entity bytes: [UInt8], _ start: Int) {

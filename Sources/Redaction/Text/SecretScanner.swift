@@ -18,7 +18,7 @@ struct SecretScanner {
     let bytes: [UInt8]
     let shape: Shape
     let isCut: Bool
-    let pass: RedactionPass
+    let search: SecretSearch
     private let spelling: EscapeDecoder
     let level: Int
     private(set) var marks: SecretMarks
@@ -40,16 +40,16 @@ struct SecretScanner {
     var netrc: Int?
 
     static func redacted(
-        _ source: [UInt8], as shape: Shape, isCut: Bool = false, in pass: RedactionPass
+        _ source: [UInt8], as shape: Shape, isCut: Bool = false, in search: SecretSearch
     ) -> [UInt8]? {
         let kinds = Prefilter.kinds.union(of: source)
         if shape == .text, !isCut, Prefilter.isPlain(source, kinds) {
-            return redactedKnown(EscapeDecoder(source), pass)
+            return redactedKnown(EscapeDecoder(source), search)
         }
         var marks = SecretMarks()
         var spelling = EscapeDecoder(source)
         for level in 0... {
-            var scanner = SecretScanner(spelling, shape, level, isCut, pass, marks)
+            var scanner = SecretScanner(spelling, shape, level, isCut, search, marks)
             scanner.scan()
             marks = scanner.marks
             let hasEscapes = kinds & Prefilter.Kind.escape != 0
@@ -60,34 +60,34 @@ struct SecretScanner {
             }
             spelling = inner
         }
-        if !pass.known.isEmpty {
+        if !search.rules.known.isEmpty {
             let plain = EscapeDecoder(source)
             for other in [plain.withoutZeros(), plain.withoutLineEnds()] {
-                if let other { hideKnown(other, isCut, pass, &marks) }
+                if let other { hideKnown(other, isCut, search, &marks) }
             }
         }
         return marks.isEmpty ? nil : marks.applied(to: source)
     }
 
-    private static func redactedKnown(_ spelling: EscapeDecoder, _ pass: RedactionPass) -> [UInt8]?
+    private static func redactedKnown(_ spelling: EscapeDecoder, _ search: SecretSearch) -> [UInt8]?
     {
         var marks = SecretMarks()
-        hideKnown(spelling, false, pass, &marks)
-        pass.work += spelling.bytes.count
+        hideKnown(spelling, false, search, &marks)
+        search.work += spelling.bytes.count
         return marks.isEmpty ? nil : marks.applied(to: spelling.bytes)
     }
 
     // Hides known secrets and secrets of a recognizable form; nil if there are none. Text is also
     // searched without escapes and line breaks.
     static func redactedBinary(
-        _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
+        _ source: [UInt8], isText: Bool = false, isCut: Bool, in search: SecretSearch
     ) -> [UInt8]? {
         var marks = SecretMarks()
         let plain = EscapeDecoder(source)
         let others = isText ? [plain.unescaped(), plain.withoutLineEnds()] : []
         for spelling in [plain, plain.withoutZeros()] + others {
             guard let spelling else { continue }
-            var scanner = SecretScanner(spelling, .text, 1, isCut, pass, marks)
+            var scanner = SecretScanner(spelling, .text, 1, isCut, search, marks)
             scanner.scanForLooks()
             marks = scanner.marks
         }
@@ -96,23 +96,23 @@ struct SecretScanner {
 
     private init(
         _ spelling: EscapeDecoder, _ shape: Shape, _ level: Int, _ isCut: Bool,
-        _ pass: RedactionPass,
+        _ search: SecretSearch,
         _ marks: SecretMarks
     ) {
         self.spelling = spelling
         self.shape = shape
         self.level = level
         self.isCut = isCut
-        self.pass = pass
+        self.search = search
         self.marks = marks
         bytes = spelling.bytes
         looks = TokenHeuristic(bytes, isCut: isCut)
     }
 
     private static func hideKnown(
-        _ spelling: EscapeDecoder, _ isCut: Bool, _ pass: RedactionPass, _ marks: inout SecretMarks
+        _ spelling: EscapeDecoder, _ isCut: Bool, _ search: SecretSearch, _ marks: inout SecretMarks
     ) {
-        pass.known.search(spelling.bytes, isCut: isCut, work: &pass.work) {
+        search.rules.known.search(spelling.bytes, isCut: isCut, work: &search.work) {
             marks.hide(spelling.source(of: $0))
         }
     }
@@ -120,7 +120,7 @@ struct SecretScanner {
     // MARK: The scan
 
     private mutating func scan() {
-        Self.hideKnown(spelling, isCut, pass, &marks)
+        Self.hideKnown(spelling, isCut, search, &marks)
         if shape == .url { segment = 0 }
         while true {
             position = Prefilter.all.next(in: bytes, from: position, stopsAtBoundary: isInURL)
@@ -130,14 +130,14 @@ struct SecretScanner {
         }
         endWord()
         if isCut { hideCutWord() }
-        pass.work += bytes.count + looks.work
+        search.work += bytes.count + looks.work
     }
 
     // Whether the end of a word matters.
     private var isInURL: Bool { segment != nil || segmentBefore != nil || item != nil }
 
     private mutating func scanForLooks() {
-        Self.hideKnown(spelling, isCut, pass, &marks)
+        Self.hideKnown(spelling, isCut, search, &marks)
         while true {
             position = Prefilter.looks.next(in: bytes, from: position, stopsAtBoundary: false)
             guard position < bytes.count else { break }
@@ -149,7 +149,7 @@ struct SecretScanner {
                 skipWord()
             }
         }
-        pass.work += bytes.count + looks.work
+        search.work += bytes.count + looks.work
     }
 
     private mutating func word() {
@@ -240,7 +240,7 @@ struct SecretScanner {
         guard let start = segment, start <= position else { return }
         let range = start..<position
         if let before = segmentBefore, !before.isEmpty, isMade(range),
-            pass.redaction.hides(key: bytes[before])
+            search.rules.hides(key: bytes[before])
         {
             hide(range, isNamed: true)
         }
@@ -277,7 +277,7 @@ struct SecretScanner {
 
     mutating func hide(_ range: Range<Int>, isNamed: Bool) {
         if range.isEmpty { return }
-        pass.learn(bytes[range], isNamed: isNamed)
+        search.learn(bytes[range], isNamed: isNamed)
         marks.hide(spelling.source(of: range))
     }
 
@@ -309,7 +309,7 @@ struct SecretMarks {
         var copied = 0
         for run in runs() {
             text += source[copied..<run.lowerBound]
-            text += RedactionPass.mark
+            text += SecretSearch.mark
             copied = run.upperBound
         }
         return text + source[copied...]

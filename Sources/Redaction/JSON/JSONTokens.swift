@@ -34,15 +34,15 @@ struct JSONTokens {
     }
 
     private let bytes: [UInt8]
-    private let redaction: Redaction
+    private let rules: SecretRules
     private var position = 0
     // The enclosing objects and arrays; nil stands for an array.
     private var stack: [Int32?] = []
     private var told = JSONObjectTraits.Telling.nothing
 
-    init(_ bytes: [UInt8], _ redaction: Redaction) {
+    init(_ bytes: [UInt8], _ rules: SecretRules) {
         self.bytes = bytes
-        self.redaction = redaction
+        self.rules = rules
         do {
             try read()
         } catch {
@@ -139,7 +139,7 @@ struct JSONTokens {
         case UInt8(ascii: "\""):
             let text = try string()
             if told != .nothing, case let object?? = stack.last {
-                objects[Int(object)].note(told, text: bytes[text], redaction)
+                objects[Int(object)].note(told, text: bytes[text], rules)
             }
             add(.string, text)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()

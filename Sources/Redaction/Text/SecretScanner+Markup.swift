@@ -13,14 +13,14 @@ extension SecretScanner {
         while end < bytes.count, bytes[end] != UInt8(ascii: ">"), bytes[end] != UInt8(ascii: "<") {
             end = attribute(at: end, of: &tag)
         }
-        pass.work += end - position
+        search.work += end - position
         if let value = tag.value, tag.namesSecret { hide(value, isNamed: true) }
         let isOpen = end < bytes.count && bytes[end] == UInt8(ascii: ">")
-        guard isOpen, bytes[end - 1] != UInt8(ascii: "/"), pass.redaction.hides(element: name)
+        guard isOpen, bytes[end - 1] != UInt8(ascii: "/"), search.rules.hides(element: name)
         else {
             return
         }
-        if closers == nil { closers = MarkupClosers(bytes, work: &pass.work) }
+        if closers == nil { closers = MarkupClosers(bytes, work: &search.work) }
         if let close = closers?.next(name, behind: end) {
             hideNow((end + 1)..<close)
         } else if isCut {
@@ -46,7 +46,7 @@ extension SecretScanner {
                 if $0 == UInt8(ascii: "<") { return true }
                 return isQuoted ? $0 == quote : $0 <= 0x20 || $0 == UInt8(ascii: ">")
             } ?? bytes.count
-        tag.note(name, begin..<end, bytes[begin..<end], pass.redaction)
+        tag.note(name, begin..<end, bytes[begin..<end], search.rules)
         return isQuoted && end < bytes.count && bytes[end] == quote ? end + 1 : end
     }
 }
@@ -58,12 +58,12 @@ struct MarkupTag {
 
     mutating func note(
         _ name: some Sequence<UInt8>, _ place: Range<Int>, _ text: some Collection<UInt8>,
-        _ redaction: Redaction
+        _ rules: SecretRules
     ) {
         if SecretNames.isValueOfAnother(name) {
             value = place
         } else if SecretNames.namesAnother(name) || SecretNames.folded(name) == Array("type".utf8) {
-            namesSecret = namesSecret || redaction.hides(key: text)
+            namesSecret = namesSecret || rules.hides(key: text)
         }
     }
 }
@@ -97,7 +97,7 @@ extension SecretScanner {
     /// Hides base64 of JSON or XML with a secret, and returns whether the base64 was hidden.
     mutating func packedContent() -> Bool {
         // Base64 within decoded base64 is searched only without escapes, to limit the work.
-        guard position >= withoutPacked, level == 0 || pass.depth <= 2,
+        guard position >= withoutPacked, level == 0 || search.depth <= 2,
             Self.beginningsOfPacked.contains(where: { bytes[position...].starts(with: $0) })
         else { return false }
         let ends = [
@@ -105,7 +105,7 @@ extension SecretScanner {
             end(position) { Grammar.isAlphanumeric($0) || $0 == 0x2B || $0 == 0x2F },
         ]
         withoutPacked = max(ends[0], ends[1])
-        pass.work += ends[0] + ends[1] - 2 * position
+        search.work += ends[0] + ends[1] - 2 * position
         for end in Set(ends) where holdsSecret(position..<end) {
             hideNow(position..<end, isNamed: false)
             return true
@@ -118,11 +118,11 @@ extension SecretScanner {
         guard let first = bytes[value].first, "{[<%".utf8.contains(first), value.count > 8 else {
             return false
         }
-        pass.work += 2 * value.count
+        search.work += 2 * value.count
         let text = Array(bytes[value])
         let plain = first == UInt8(ascii: "%") ? EscapeDecoder.unescaped(text) ?? text : text
         return NestedKind(sniffing: plain).map {
-            pass.holdsSecret($0, plain, isCut: isCut && value.upperBound == bytes.count)
+            search.holdsSecret($0, plain, isCut: isCut && value.upperBound == bytes.count)
         } ?? false
     }
 
@@ -136,7 +136,7 @@ extension SecretScanner {
         guard packed.count >= 16, let plain = Base64.decode(bytes[packed]),
             let kind = NestedKind(sniffing: plain)
         else { return false }
-        return pass.holdsSecret(
+        return search.holdsSecret(
             kind, plain, isCut: isCut && packed.upperBound == bytes.count)
     }
 

@@ -90,26 +90,24 @@ extension SecretScanner {
 
     private static func isParameter(_ token: ArraySlice<UInt8>) -> Bool {
         guard let equals = token.firstIndex(of: UInt8(ascii: "=")) else { return false }
-        return parameterNames.contains(token[..<equals].map(Grammar.lowercased))
+        return parameterNames.contains(token[..<equals])
     }
 
     private static func speaksOfScheme(_ token: ArraySlice<UInt8>) -> Bool {
-        let word = token.map(Grammar.lowercased).prefix(while: Grammar.isAlphanumeric)
-        return NaturalTextHeuristic.isWord(token)
-            || (word.count == token.count && schemeWords.contains(Array(word)))
+        NaturalTextHeuristic.isWord(token) || schemeWords.contains(token)
     }
 
-    private static let parameterNames = Set(
+    private static let parameterNames = WordSet(
         """
         realm error error_description error_uri scope charset algorithm nonce qop opaque stale \
         expires_in token_type grant_type domain uri resource_metadata authorization_uri resource resource_id client_id as_uri max_age
-        """.split(separator: " ").map { Array($0.utf8) })
+        """)
 
-    private static let schemeWords = Set(
+    private static let schemeWords = WordSet(
         """
         token tokens auth authentication authorization scheme schemes challenge header headers \
         credential credentials realm access methods method format usage type redacted
-        """.split(separator: " ").map { Array($0.utf8) })
+        """)
 
     // MARK: Pairs and parameters
 
@@ -122,9 +120,9 @@ extension SecretScanner {
 
     private func learnPair(_ token: ArraySlice<UInt8>) {
         guard let pair = Base64.decode(token) else { return }
-        pass.learn(pair, isNamed: true)
+        search.learn(pair, isNamed: true)
         if let colon = pair.firstIndex(of: UInt8(ascii: ":")) {
-            pass.learn(pair[(colon + 1)...], isNamed: true)
+            search.learn(pair[(colon + 1)...], isNamed: true)
         }
     }
 
@@ -132,7 +130,7 @@ extension SecretScanner {
     private mutating func hideAnswer(from start: Int) -> Bool {
         if start < withoutAnswer { return false }
         let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
-        pass.work += end - start
+        search.work += end - start
         let line = bytes[start..<end].map(Grammar.lowercased)
         let isAnswer = ["response=", "mac=", "signature="].contains { line.contains($0.utf8) }
         guard isAnswer else {
@@ -155,7 +153,7 @@ extension SecretScanner {
         let start = min(label.endIndex + 5, bytes.count)
         var end = start
         while end < bytes.count, !bytes[end...].starts(with: "-----END".utf8) { end += 1 }
-        pass.work += end - position
+        search.work += end - position
         hideNow(start..<end, isNamed: false)
     }
 }
