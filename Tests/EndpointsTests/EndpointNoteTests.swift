@@ -16,7 +16,7 @@ struct EndpointNoteTests {
     @Test("An endpoint that fails and stays in use has a note and a figure that say why")
     func spared() async throws {
         for (count, why) in [
-            (2, "1 of 2 are ejected, which is the limit"), (1, "it is the only endpoint"),
+            (2, "1 of 2 endpoints are ejected, which is the limit"), (1, "it is the only endpoint"),
         ] {
             let servers = EndpointServers(.status(503))
             let (logger, store) = (NoteLogger(), MetricsStore())

@@ -253,8 +253,7 @@ tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits) 
     set(loop->multi, CURLMOPT_SOCKETDATA, loop);
     set(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     set(loop->multi, CURLMOPT_TIMERDATA, loop);
-    // From 8.20 on, the handle has the threads that resolve hosts, and its end does not wait for them.
-    set(loop->multi, CURLMOPT_QUICK_EXIT, 1L);
+    set(loop->multi, CURLMOPT_QUICK_EXIT, 1L);  // From 8.20 on, the end then waits for no thread that resolves a host.
     set(loop->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
     set(loop->multi, CURLMOPT_MAXCONNECTS, limits->idle_connections);
     set(loop->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limits->connections_per_host);
