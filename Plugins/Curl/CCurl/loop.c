@@ -244,8 +244,7 @@ tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits) 
         tpc_loop_free(loop);
         return NULL;
     }
-    // Without shared sessions, each new connection needs a full handshake. No lock is needed, because one thread at a time uses
-    // the loop.
+    // Without shared sessions, each new connection makes a full handshake. One thread at a time uses them, without a lock.
     if (limits->shares_sessions && (loop->sessions = loop->library->share_init()))
         loop->library->share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     int (*set)(CURLM *, int, ...) = loop->library->multi_setopt;
