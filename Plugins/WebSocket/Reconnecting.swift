@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
@@ -46,8 +47,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     /// Connects, returns messages, and reconnects.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: ReconnectingWebSocket
-        private var socket: WebSocket?
-        private var openedAt: MonotonicInstant?
+        private var open: (socket: WebSocket, since: MonotonicInstant)?
         private var lostAt: MonotonicInstant?
         private var failures = 0
         private var previousDelay: Duration?
@@ -62,7 +62,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         public mutating func next() async throws -> Event? {
             while !hasEnded {
                 do {
-                    guard let socket else { return try await connect() }
+                    guard let socket = open?.socket else { return try await connect() }
                     var messages = socket.messages
                     if let message = try await messages.next() {
                         failures = 0
@@ -79,10 +79,22 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         private mutating func connect() async throws -> Event {
             let socket = try await source.call.webSocket(
                 protocols: source.protocols, options: source.options)
-            try await source.subscribe(socket)
-            self.socket = socket
+            let subscribe = source.subscribe
+            do {
+                try await withThrowingTaskGroup { group in
+                    group.addTask { try await subscribe(socket) }
+                    group.addTask {
+                        try await socket.core.end.value()
+                        throw socket.core.closedError
+                    }
+                    try await group.next()
+                    group.cancelAll()
+                }
+            } catch ClientError.Code.webSocketClosed {
+                // The reader gets the earlier messages, and then the reason.
+            }
             let now = source.call.timeSource.now
-            openedAt = now
+            open = (socket, now)
             guard let lostAt else { return .connected(socket) }
             self.lostAt = nil
             return .reconnected(socket, after: lostAt.duration(to: now))
@@ -90,26 +102,24 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
 
         private mutating func wait(after error: any Error) async throws {
             if error is CancellationError { throw error }
-            let now = source.call.timeSource.now
-            if socket != nil { lostAt = now }
-            if let openedAt, openedAt.duration(to: now) > Self.settled { failures = 0 }
-            socket = nil
-            openedAt = nil
+            if let (socket, openedAt) = open.take() {
+                // The reader may notice the loss late.
+                let lost = socket.core.state.withLock { $0.endedAt } ?? source.call.timeSource.now
+                if openedAt.duration(to: lost) > Self.settled { failures = 0 }
+                lostAt = lost
+            }
             failures += 1
             let outcome = Outcome(
                 request: source.call.request, result: .failure(error), attempts: failures,
                 previousDelay: failures > 1 ? previousDelay : nil)
             let context = Context(timeSource: source.call.timeSource)
+            hasEnded = true
             switch await source.retry.retry(outcome, context: context) {
             case .retry(let delay):
-                previousDelay = delay
+                (hasEnded, previousDelay) = (false, delay)
                 try await source.call.wait(for: delay)
-            case .stop:
-                hasEnded = true
-                throw error
-            case .fail(let other):
-                hasEnded = true
-                throw other
+            case .stop: throw error
+            case .fail(let other): throw other
             }
         }
     }
@@ -123,7 +133,8 @@ extension Call {
     ///   - retry: Decides whether and when to reconnect. Each message restarts the count of
     ///     attempts.
     ///   - subscribe: Runs on each new socket before messages are read, for example to send a
-    ///     subscription. If the closure throws an error, the connection counts as lost.
+    ///     subscription. The end of the socket cancels the closure. If the closure throws an error,
+    ///     the socket is closed, and `retry` decides by the error.
     /// - Returns: The events. The client sends the request when the first event is read.
     public func reconnectingWebSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options(),

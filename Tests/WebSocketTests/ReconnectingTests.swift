@@ -121,6 +121,87 @@ struct ReconnectingTests {
         #expect((error?.attachment as? WebSocket.Closure)?.code?.rawValue == code)
     }
 
+    @Test("A socket that is closed before the closure has sent ends as the server closed it")
+    func closedBeforeSubscription() async throws {
+        let (log, clock) = (Log(), ManualClock())
+        let transport = MockTransport { request in
+            log.add("connect")
+            return .upgrade(to: "websocket", headers: accepting(request)) { connection in
+                let peer = Peer(connection)
+                // Lost, then restarted, then at its end, each before the closure sends.
+                if log.lines.count == 1 { return }
+                try? await peer.send(
+                    RawFrame(0x81, "hello"), .close(log.lines.count == 2 ? 1012 : 1000))
+                _ = try? await peer.next()
+            }
+        }
+        let client = Client(
+            transport: transport, stack: [], serializers: SerializerTable(), timeSource: clock)
+        let events = client.get("ws://a.example/").reconnectingWebSocket(retry: Self.retry) {
+            socket in
+            try await until("the socket is closed") { !socket.core.isOpen }
+            try await socket.send(.text("subscribe"))
+        }
+        let running = Task {
+            var messages: [WebSocket.Message] = []
+            for try await case .message(let message) in events { messages.append(message) }
+            return messages
+        }
+        for _ in 0..<2 {
+            try await clock.waitForTimer(in: .seconds(2))
+            clock.advance(by: .seconds(2))
+        }
+        #expect(try await running.value == [.text("hello"), .text("hello")])
+        #expect(log.lines.count == 3)
+    }
+
+    @Test("A closure that hangs ends with its socket, and with the client")
+    func hangingSubscription() async throws {
+        let (log, clock) = (Log(), ManualClock())
+        let client = client(
+            [.send("one", thenClose: 1012), .send("two", thenClose: nil)], log, clock)
+        let events = client.get("ws://a.example/").reconnectingWebSocket(retry: Self.retry) {
+            // The second server waits for this message, and the first one closes.
+            if log.lines.count == 1 { try await $0.send(.text("subscribe")) }
+            log.add("hangs")
+            let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+            for await _ in stream {}
+            continuation.finish()
+        }
+        let running = Task { for try await _ in events {} }
+        try await clock.waitForTimer(in: .seconds(2))
+        clock.advance(by: .seconds(2))
+        try await until("the second closure") { log.lines.count { $0 == "hangs" } == 2 }
+        await client.shutdown()
+        await expectError(.cancelled) { try await running.value }
+        #expect(log.lines.count { $0 == "connect" } == 2)
+    }
+
+    @Test("The gap begins when the socket is lost, and not when the reader notices")
+    func lateReader() async throws {
+        let (log, clock) = (Log(), ManualClock())
+        let client = client(
+            [.send("one", thenClose: 1012), .send("two", thenClose: nil)], log, clock)
+        let events = client.get("ws://a.example/").reconnectingWebSocket(retry: Self.retry) {
+            try await $0.send(.text("subscribe"))
+        }
+        let running = Task {
+            for try await event in events {
+                switch event {
+                case .connected(let socket):
+                    try await until("the socket is closed") { !socket.core.isOpen }
+                    clock.advance(by: .seconds(100))
+                case .reconnected(_, let gap): return gap
+                case .message: break
+                }
+            }
+            return .zero
+        }
+        try await clock.waitForTimer(in: .seconds(2))
+        clock.advance(by: .seconds(2))
+        #expect(try await running.value == .seconds(102))
+    }
+
     @Test("Failures without a message in between end the sequence after the attempts")
     func attempts() async throws {
         let (log, clock) = (Log(), ManualClock())

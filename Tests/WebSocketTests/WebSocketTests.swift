@@ -343,6 +343,26 @@ struct WebSocketTests {
         #expect(try await peer.next() == .close(1011))
     }
 
+    @Test("The end of a socket ends senders that wait for a message without an end")
+    func endlessMessage() async throws {
+        let (socket, peer, _) = openSocket()
+        let (fragments, continuation) = AsyncStream.makeStream(of: String.self)
+        let endless = Task { try await socket.send(text: fragments) }
+        continuation.yield("a")
+        #expect(try await peer.next() == RawFrame(0x01, "a"))
+        let ended = Log()
+        for _ in 0..<3 {
+            Task {
+                await expectError(.webSocketClosed) { try await socket.send(.text("b")) }
+                ended.add("ended")
+            }
+        }
+        peer.channel.close()
+        try await until("the senders end") { ended.lines.count == 3 }
+        continuation.yield("c")
+        await expectError(.webSocketClosed) { try await endless.value }
+    }
+
     @Test("Pings keep a socket alive, and a missing pong ends it")
     func keepAlive() async throws {
         let clock = ManualClock()

@@ -7,17 +7,11 @@ import TurnpikeSupport
 struct Handshake {
     let protocols: [String]
     let offersDeflate: Bool
-    let key: String
+    var key = Handshake.newKey()
 
     struct Agreement: Equatable {
         let protocolName: String?
         let deflate: DeflateAgreement?
-    }
-
-    init(protocols: [String], offersDeflate: Bool, key: String = Handshake.newKey()) {
-        self.protocols = protocols
-        self.offersDeflate = offersDeflate
-        self.key = key
     }
 
     /// Returns sixteen random bytes of the system in Base64.
@@ -47,13 +41,11 @@ struct Handshake {
     /// Returns the URI with http for ws and https for wss, because gates support only these
     /// schemes.
     static func overHTTP(_ uri: TargetURI) -> TargetURI {
-        let lowercased = uri.text.prefix(6).lowercased()
-        for (name, other) in [("wss:", "https:"), ("ws:", "http:")]
-        where lowercased.hasPrefix(name) {
-            let text = other + uri.text.dropFirst(name.count)
-            return URL(string: text).map { TargetURI($0) } ?? uri
-        }
-        return uri
+        let parts = uri.text.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2,
+            let scheme = ["ws": "http", "wss": "https"][parts[0].lowercased()]
+        else { return uri }
+        return URL(string: "\(scheme):\(parts[1])").map { TargetURI($0) } ?? uri
     }
 
     func check(

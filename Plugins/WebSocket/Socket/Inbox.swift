@@ -87,11 +87,9 @@ final class Inbox: Sendable {
 
     func waitForRoom() async throws {
         wakeReader()
-        let moment = state.withLock { state -> OneShot<Void>? in
-            guard state.isFull else { return nil }
-            let moment = OneShot<Void>()
-            state.writer = moment
-            return moment
+        let moment = state.withLock { state in
+            state.writer = state.isFull ? OneShot() : nil
+            return state.writer
         }
         try await moment?.value { moment?.settle(.failure(CancellationError())) }
     }
@@ -147,7 +145,8 @@ final class Inbox: Sendable {
 final class Turn: Sendable {
     private struct State {
         var isTaken = false
-        var line: [OneShot<Void>] = []
+        // Nil if no task waits any more.
+        var line: [OneShot<Void>]? = []
     }
 
     private let state = Mutex(State())
@@ -156,12 +155,9 @@ final class Turn: Sendable {
     /// - Throws: `CancellationError` if the waiting task is cancelled, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
         let moment = state.withLock { state -> OneShot<Void>? in
-            guard state.isTaken else {
-                state.isTaken = true
-                return nil
-            }
-            let moment = OneShot<Void>()
-            state.line.append(moment)
+            let moment = state.isTaken && state.line != nil ? OneShot<Void>() : nil
+            if let moment { state.line?.append(moment) }
+            state.isTaken = true
             return moment
         }
         try await moment?.value { moment?.settle(.failure(CancellationError())) }
@@ -169,17 +165,17 @@ final class Turn: Sendable {
         return try await operation()
     }
 
+    /// From now on, no operation waits for another.
+    func end() {
+        let line = state.withLock { $0.line.take() }
+        for moment in line ?? [] { moment.settle(.success(())) }
+    }
+
     private func giveBack() {
-        while true {
-            let next = state.withLock { state -> OneShot<Void>? in
-                if state.line.isEmpty {
-                    state.isTaken = false
-                    return nil
-                }
-                return state.line.removeFirst()
-            }
-            // A waiting task that was cancelled does not get the lock.
-            guard let next, !next.settle(.success(())) else { return }
-        }
+        // A waiting task that was cancelled does not get the lock.
+        while let next = state.withLock({ state in
+            state.isTaken = state.line?.isEmpty == false
+            return state.isTaken ? state.line?.removeFirst() : nil
+        }), !next.settle(.success(())) {}
     }
 }

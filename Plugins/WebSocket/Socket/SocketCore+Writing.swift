@@ -61,7 +61,7 @@ extension SocketCore {
         }
     }
 
-    private var closedError: ClientError {
+    var closedError: ClientError {
         let message = "the socket is closed and sends nothing more"
         guard let closure else { return ClientError(.webSocketClosed, message) }
         return ClientError(.webSocketClosed, "\(message) (\(closure))").attaching(closure)
@@ -106,9 +106,8 @@ extension SocketCore {
         guard isOpen else { return }
         state.withLock { state in
             state.pingCount &+= 1
-            let content = Data(String(state.pingCount).utf8)
-            state.ping = content
-            state.awaitedPong = content
+            state.ping = Data(String(state.pingCount).utf8)
+            state.awaitedPong = state.ping
         }
         awaitPong()
         writeControls()

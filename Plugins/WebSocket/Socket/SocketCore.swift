@@ -11,6 +11,7 @@ final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()
         var closure: WebSocket.Closure?
+        var endedAt: MonotonicInstant?
         // Control frames that wait to be written.
         var pongs: [Data] = []
         var ping: Data?
@@ -168,8 +169,11 @@ final class SocketCore: Sendable {
             let before = state.machine.state
             let actions = state.machine.handle(event)
             if actions.contains(.sendClose) { state.close = frame }
+            if actions.contains(.endMessages) { state.endedAt = timeSource.now }
             return (before, actions)
         }
+        // The senders that wait get an error.
+        if before == .open, !actions.isEmpty { messageTurn.end() }
         if actions.contains(.dropExcess) { inbox.dropExcess() }
         if actions.contains(.endMessages) {
             // After a close frame of the client, the server's close code is not an error.
