@@ -231,13 +231,17 @@ int tpc_features(const tpc_library *library) {
 
 // MARK: SIGPIPE.
 
-void tpc_hold_sigpipe(tpc_held_sigpipe *held, bool is_needed) {
-    held->is_needed = is_needed;
-    if (!is_needed) return;
+static sigset_t sigpipe(void) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &signals, &held->mask);
+    return signals;
+}
+
+void tpc_hold_sigpipe(tpc_held_sigpipe *held, bool is_needed) {
+    held->is_needed = is_needed;
+    sigset_t signals = sigpipe();
+    if (is_needed) pthread_sigmask(SIG_BLOCK, &signals, &held->mask);
 }
 
 void tpc_release_sigpipe(const tpc_held_sigpipe *held) {
@@ -245,9 +249,7 @@ void tpc_release_sigpipe(const tpc_held_sigpipe *held) {
 #if defined(__linux__)
     // A signal that the thread blocked before is not taken.
     if (!sigismember(&held->mask, SIGPIPE)) {
-        sigset_t signals;
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGPIPE);
+        sigset_t signals = sigpipe();
         while (sigtimedwait(&signals, NULL, &(struct timespec){0}) < 0 && errno == EINTR) {}
     }
 #endif

@@ -48,7 +48,7 @@ final class CurlEngine: Sendable {
     let owners = Atomic(0)
     let load = Atomic(0)
     // Whether the thread will check the inbox before the next wait.
-    private let isAwake = Atomic(true)
+    let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
     // The metrics, or nil without a meter.
