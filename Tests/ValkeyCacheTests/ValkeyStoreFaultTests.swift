@@ -115,7 +115,7 @@ struct ValkeyStoreFaultTests {
         for _ in 0..<100 { #expect(try await store.find() == nil) }
         try peer.restart()
         let away = await #expect(throws: ClientError.self) { try await store.put() }
-        #expect(away?.message.contains("not asked") == true, "before its clock has gone on")
+        #expect(away?.message.contains("does not ask") == true, "before its clock has gone on")
         try await putPatiently(store, clock)
     }
 
