@@ -139,8 +139,9 @@ struct ProxyRoutes: Sendable {
         case .direct: break
         case .through(let proxy):
             // libcurl would quote the password in its error.
-            let parsed = CurlTransport.Proxy(proxy.curlText)
-            guard parsed?.host == proxy.host, parsed?.port == proxy.port else {
+            guard (1...65535).contains(proxy.port), !proxy.host.isEmpty,
+                !proxy.host.utf8.contains(where: { Self.isInvalid($0) })
+            else {
                 throw ClientError(
                     .configuration, "the proxy has no valid host, or its port is not 1 to 65535")
             }
@@ -154,6 +155,11 @@ struct ProxyRoutes: Sendable {
                 named: "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", in: environment)
             exceptions = Self.value("no_proxy", "NO_PROXY", in: environment)?.value ?? ""
         }
+    }
+
+    // The bytes that libcurl refuses in a host.
+    private static func isInvalid(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || #"/#?!@{}[]\$'"^`*<>=;,"#.utf8.contains(byte)
     }
 
     var isEmpty: Bool { http == nil && https == nil }

@@ -145,7 +145,9 @@ struct CurlSettingsTests {
 
     @Test("A proxy with an invalid host or port is refused, and its password is not shown")
     func invalidProxies() {
-        for (host, port) in [("proxy.example", 99999), ("proxy example", 8080), ("", 8080)] {
+        for (host, port) in [
+            ("proxy.example", 99999), ("proxy example", 8080), ("", 8080), ("a]b", 8080),
+        ] {
             var proxy = CurlTransport.Proxy(host: host, port: port)
             (proxy.user, proxy.password) = ("user", "S3cret")
             var configuration = CurlTransport.Configuration()
@@ -155,6 +157,15 @@ struct CurlSettingsTests {
             }
             #expect(error?.code == .configuration)
             #expect(!"\(error as Any)".contains("S3cret"))
+        }
+    }
+
+    @Test("A proxy may be an address with a zone, or an internationalized name")
+    func unusualProxies() throws {
+        for host in ["fe80::1%eth0", "::1", "bücher.example"] {
+            var configuration = CurlTransport.Configuration()
+            configuration.proxy = .through(.init(host: host, port: 8080))
+            _ = try CurlTransport(configuration: configuration)
         }
     }
 
