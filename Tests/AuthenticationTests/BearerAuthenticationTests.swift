@@ -39,6 +39,19 @@ struct BearerAuthenticationTests {
         #expect(transport.sentCount == 3, "the next call begins with the new token")
     }
 
+    @Test("A POST that was redirected is not sent again if the next hop is refused")
+    func hop() async throws {
+        for (status, sends) in [(303, ["POST", "GET"]), (307, ["POST", "POST", "POST", "POST"])] {
+            let transport = MockTransport { request in
+                request.url.path() == "/x"
+                    ? .status(HTTPStatus(status), headers: ["Location": "/y"]) : .status(401)
+            }
+            let client = Client(transport, [.bearer(tokens()), .redirect()])
+            #expect(try await client.post(anywhere, body: .text("a")).response().status == 401)
+            #expect(transport.sent.map(\.request.method.rawValue) == sends)
+        }
+    }
+
     @Test(
         "A refusal is handled whether a validator is inside or outside",
         arguments: [true, false])

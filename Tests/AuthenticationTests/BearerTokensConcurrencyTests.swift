@@ -28,6 +28,27 @@ struct BearerTokensConcurrencyTests {
         #expect(transport.authorizations.filter { $0 == "Bearer t1" }.count == 1000)
     }
 
+    @Test("A refresh that begins while the provider is removed has an end")
+    func removal() async throws {
+        struct Removal: CallReader {
+            let tokens: BearerTokens
+            func read(_ step: CallStep, in context: Context) {
+                guard case .entered(.wait, _) = step else { return }
+                tokens.update(policy: .standard, provider: nil)
+            }
+        }
+        let tokens = BearerTokens(provider: CountingProvider())
+        let client = Client(guarded { $0.hasPrefix("t") }, [.bearer(tokens)])
+        var call = client.get(anywhere)
+        call.readers = [Removal(tokens: tokens)]
+        #expect(try await call.serialize(with: Text()) == "in")
+        let next = CountingProvider()
+        tokens.update(policy: .standard, provider: next)
+        tokens.replace(with: nil)
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(next.count == 1)
+    }
+
     @Test("Every caller gets one outcome while some leave, and no waiter is lost")
     func leaving() async throws {
         let clock = ManualClock()

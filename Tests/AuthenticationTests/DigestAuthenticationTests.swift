@@ -34,6 +34,25 @@ struct DigestAuthenticationTests {
         #expect(server.counts == (qop.isEmpty ? [0, 0, 0] : [1, 2, 3]))
     }
 
+    @Test("A POST that was redirected is not sent again if the next hop is refused")
+    func hop() async throws {
+        let challenge: HTTPHeaders = [
+            "WWW-Authenticate": #"Digest realm="r", nonce="n", qop="auth""#
+        ]
+        let transport = MockTransport { request in
+            if request.headers[.authorization] == nil { return .status(401, headers: challenge) }
+            return switch (request.method, request.url.path()) {
+            case (.get, "/x"): .ok()
+            case (.post, _): .status(303, headers: ["Location": "/y"])
+            default: .status(401, headers: challenge)
+            }
+        }
+        let client = Client(transport, [.digest(user: "u", password: "p"), .redirect()])
+        #expect(try await client.get(anywhere).response().status == 200)
+        #expect(try await client.post(anywhere, body: .text("a")).response().status == 401)
+        #expect(transport.sent.map(\.request.method) == [.get, .get, .post, .get])
+    }
+
     @Test("A streamed body is hashed for auth-int and sent whole")
     func streamed() async throws {
         let server = DigestServer(qop: "auth-int")

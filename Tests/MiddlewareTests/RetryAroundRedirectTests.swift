@@ -37,6 +37,28 @@ struct RetryAroundRedirectTests {
         }
     }
 
+    @Test(
+        "After a redirect to another origin, which takes its key, a POST is not sent again",
+        arguments: [HTTPHeaders.Name.idempotencyKey, "X-Key"])
+    func key(header: HTTPHeaders.Name) async {
+        func sends(to host: String, allowing isRetryable: Bool? = nil) async -> [String?] {
+            let transport = MockTransport { request in
+                request.url.path() == "/x"
+                    ? .status(307, headers: ["Location": "http://\(host)/y"]) : .status(503)
+            }
+            let client = Client(
+                transport, [.idempotencyKey(header: header), .redirect(), .retry(backoff: now)])
+            var call = client.post("http://a.example/x", body: .text("order"))
+            if isRetryable == true { call = call.retryable() }
+            _ = try? await call.response()
+            return transport.sent.dropFirst().map { $0.request.headers[header] }
+        }
+        #expect(await sends(to: "b.example") == [nil])
+        #expect(await sends(to: "b.example", allowing: true) == [nil, nil, nil])
+        let keys = await sends(to: "a.example")
+        #expect(keys.count == 3 && Set(keys).count == 1 && keys[0] != nil)
+    }
+
     @Test("An error of a later hop does not say that nothing was sent")
     func phase() async throws {
         let client = Client(transport(303, then: .connectionRefused), [.redirect()])

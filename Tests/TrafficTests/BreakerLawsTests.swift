@@ -103,6 +103,26 @@ struct BreakerLawsTests {
         }
     }
 
+    @Test(
+        "A circuit without an open time, or with one below zero, opens without end",
+        arguments: [-1, 0])
+    func noOpenTime(seconds: Int) {
+        let rules = Circuit.Rules(
+            failureRatio: 0.5, minimum: 1, open: .seconds(seconds), maxOpen: .seconds(seconds),
+            probes: 1)
+        var circuit = Circuit(window: .seconds(30))
+        var now = MonotonicInstant(nanoseconds: 0)
+        for _ in 0..<200 {
+            guard case .pass(let generation) = circuit.admit(at: now, rules) else {
+                Issue.record("a circuit does not admit a call after its open time")
+                return
+            }
+            #expect(circuit.record(.failure, generation: generation, at: now, rules) == .open)
+            #expect(circuit.remaining(at: now, rules) == .milliseconds(1))
+            now = now.advanced(by: .milliseconds(1))
+        }
+    }
+
     @Test("Retries are never more than the budget in any window")
     func budget() {
         for run in Law.runs {

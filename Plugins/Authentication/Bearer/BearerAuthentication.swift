@@ -71,7 +71,10 @@ public struct BearerAuthentication: Interceptor {
         guard tokens.canRefresh, let head = outcome.head, Self.isRefusal(head),
             scope.covers(head, to: request), !context.retriesForbidden
         else { return try outcome.result.get() }
-        guard outcome.isReplayable else {
+        // After a redirect, the 401 may be about a later request than the refused one.
+        guard outcome.isReplayable,
+            outcome.request.isRepeatable || !outcome.mayHaveEffect(in: context)
+        else {
             tokens.refuse(first)
             return try outcome.result.get()
         }

@@ -166,8 +166,8 @@ public final class BearerTokens: Sendable {
     private func begin(
         _ refresh: TokenRefresh, replacing old: BearerToken?, _ context: Context, _ next: Next
     ) {
-        let (provider, policy) = state.withLock { ($0.provider, $0.policy) }
-        guard let provider else { return }
+        let provider = refresh.provider
+        let policy = state.withLock { $0.policy }
         let inner = context.sideCall(isOneTime: true)
         let exchange = TokenExchange(
             next: next, context: inner, isOneTime: provider.spendsRefreshToken)

@@ -8,6 +8,7 @@ public import TurnpikeSupport
 final class TokenRefresh: Sendable {
     let generation: UInt64
     let requestedScope: [String]
+    let provider: any BearerTokenProvider
     // Whether the refresh only searches for a token of other replicas. If the search finds none,
     // the current token may be used.
     let isLook: Bool
@@ -16,10 +17,12 @@ final class TokenRefresh: Sendable {
     private let outcome = SharedValue<Void>()
 
     init(
-        replacing generation: UInt64, requestedScope: [String], isLook: Bool,
+        replacing generation: UInt64, by provider: any BearerTokenProvider,
+        requestedScope: [String], isLook: Bool,
         timeSource: any TimeSource
     ) {
         self.generation = generation
+        self.provider = provider
         self.requestedScope = requestedScope
         self.isLook = isLook
         self.timeSource = timeSource

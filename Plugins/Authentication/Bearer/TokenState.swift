@@ -125,6 +125,8 @@ struct TokenState: Sendable {
         if let refresh, !isGivenUp(refresh, now) {
             return .wait(refresh, isNew: false, replacing: nil)
         }
+        // A caller may have removed the provider after the call's last look at it.
+        guard let provider else { return .fail(missing) }
         refusals.removeAll { $0.at.advanced(by: policy.window) <= now }
         if isRefusal, !refusals.contains(where: { $0.generation == generation }) {
             guard refusals.count < policy.maxRefreshes else { return .fail(excessive(now)) }
@@ -134,7 +136,7 @@ struct TokenState: Sendable {
             return .fail(Self.paused(lastFailure, for: left))
         }
         let new = TokenRefresh(
-            replacing: generation, requestedScope: requestedScope, isLook: isLook,
+            replacing: generation, by: provider, requestedScope: requestedScope, isLook: isLook,
             timeSource: timeSource)
         if let refresh { superseded.append(refresh) }
         refresh = new

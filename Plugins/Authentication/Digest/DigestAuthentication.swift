@@ -77,7 +77,10 @@ public struct DigestAuthentication: Interceptor {
             if isFresh, !challenge.isStale { break }
             let first = DigestAnswer(
                 challenge, user: user, password: password.value, clientNonce: Self.nonce(context))
-            guard outcome.isReplayable else {
+            // After a redirect, the 401 may be about a later request than the refused one.
+            guard outcome.isReplayable,
+                outcome.request.isRepeatable || !outcome.mayHaveEffect(in: context)
+            else {
                 sessions.prepare(first, at: origin)
                 return try outcome.result.get()
             }

@@ -19,8 +19,8 @@ struct Circuit: BoundedMapEntry {
         ) {
             self.failureRatio = failureRatio
             self.minimum = max(minimum, 1)
-            self.open = open
-            self.maxOpen = maxOpen
+            self.open = max(open, .milliseconds(1))
+            self.maxOpen = max(maxOpen, self.open)
             self.probes = max(probes, 1)
         }
     }
@@ -174,8 +174,9 @@ struct Circuit: BoundedMapEntry {
     // Each failure of the probes doubles the open time.
     private func openTime(_ rules: Rules) -> Duration {
         var time = rules.open
-        for _ in 0..<max(openings - 1, 0) where time < rules.maxOpen { time = time * 2 }
-        return min(time, max(rules.maxOpen, rules.open))
+        var doublings = openings - 1
+        while doublings > 0, time < rules.maxOpen { (time, doublings) = (time * 2, doublings - 1) }
+        return min(time, rules.maxOpen)
     }
 }
 

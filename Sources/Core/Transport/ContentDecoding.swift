@@ -133,6 +133,9 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
     private let taken = Atomic<Int64>(0)
+    // The bytes that a decoder passed to the next decoder.
+    private var passed: Int64 = 0
+    private let isCancelled = Atomic(false)
 
     init(_ body: ResponseBody, _ decoders: [ContentDecoder], mayBeEmpty: Bool) {
         self.body = body
@@ -148,6 +151,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
                 let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }
                 if index == decoders.count - 1 { return piece }
+                passed += Int64(piece.count)
                 decoders[index + 1].add(piece)
                 continue
             }
@@ -162,7 +166,17 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     }
 
     private func decode(with decoder: ContentDecoder) throws -> Data {
+        // Without output, the reader gets no chunk, after which it could check for a cancellation.
+        if Task.isCancelled { cancel(.task) }
+        if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
         do {
+            // Nested codings multiply. Limits on the output have no effect if the last decoder has
+            // no output. The factor is that of ``Limits``.
+            if passed > max(1 << 20, 100 * taken.load(ordering: .relaxed)) {
+                throw ContentDecoder.fault(
+                    "the response's nested content codings grow to more than 100 times the bytes"
+                        + " that arrived")
+            }
             return try decoder.next()
         } catch {
             body.cancel(.failed(error))
@@ -170,7 +184,10 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
         }
     }
 
-    func cancel(_ reason: CancelReason) { body.cancel(reason) }
+    func cancel(_ reason: CancelReason) {
+        isCancelled.store(true, ordering: .relaxed)
+        body.cancel(reason)
+    }
 
     var arrival: ResponseBodyArrival { body.arrival }
 

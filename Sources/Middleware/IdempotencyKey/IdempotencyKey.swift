@@ -46,8 +46,18 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
             header, context.value(of: Key.self) { context.random.uuid() })
         // The option is set because ``Retry`` looks only for a field with the standard name. If the
         // caller has set the option for this call, the gate does not change the option.
-        if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
+        if request.options[RetryableOption.self] == nil {
+            request.options.isRetryable = true
+            request.options[RepeatableByKey.self] = true
+        }
     }
+}
+
+/// Whether only the key permits another send of the request.
+///
+/// If ``Redirect`` removes the key, ``Redirect`` also removes the permission.
+enum RepeatableByKey: RequestOptionKey {
+    typealias Value = Bool
 }
 
 extension Gate where Self == IdempotencyKey {

@@ -52,6 +52,10 @@ struct RedirectRules: Sendable {
             following.headers.removeAll { !mayCrossOrigins($0.name) }
             // The connect target belongs to the old origin.
             following.options.connectTarget = nil
+            if following.options[RepeatableByKey.self] == true {
+                following.options[RepeatableByKey.self] = nil
+                following.options[RetryableOption.self] = nil
+            }
         }
         return following
     }
@@ -137,6 +141,21 @@ public enum RedirectDecision: Sendable {
     case answer
     /// Fails the call with ``/TurnpikeCore/ClientError/Code/redirect`` and this message.
     case refuse(String)
+}
+
+extension Outcome {
+    /// Whether a server may have performed the request and then redirected the call.
+    ///
+    /// The status of this outcome, such as 401 or 408, is then not about the request itself. A gate
+    /// outside ``Redirect`` does not send such a request again, except if the request is repeatable
+    /// (``/TurnpikeCore/Request/isRepeatable``). A server that redirects with 307 or 308 has not
+    /// performed the request (RFC 9110 §15.4).
+    public func mayHaveEffect(in context: Context) -> Bool {
+        let before = request.options[RedirectTrail.self]?.count ?? 0
+        return context.hops.dropFirst(before).contains {
+            RedirectRules.mayHaveEffect($0.status)
+        }
+    }
 }
 
 /// A redirect that the rules allow and that the gate may follow.

@@ -157,7 +157,7 @@ public struct RetryPolicy: Sendable {
         // the server sent the 408 over an idle connection before the request arrived. After a
         // second 408, the gate does not repeat the request, because the server may have performed
         // it. OkHttp also repeats a request of any method once after a 408.
-        return outcome.status == 408 && !Self.hasEffect(outcome, context)
+        return outcome.status == 408 && !outcome.mayHaveEffect(in: context)
             && !Self.wasRepeated(outcome, context)
     }
 
@@ -170,15 +170,6 @@ public struct RetryPolicy: Sendable {
     private func mayBeSentTwice(_ request: Request) -> Bool {
         methods.contains(request.method) || request.options.isRetryable
             || request.headers.contains(.idempotencyKey)
-    }
-
-    // Whether an inner redirect came from a server that may have performed the request. If the next
-    // server answers with 408, that 408 is not about the first request.
-    private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
-        let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
-        return context.hops.dropFirst(before).contains {
-            RedirectRules.mayHaveEffect($0.status)
-        }
     }
 
     private func isListed(_ outcome: Outcome) -> Bool {

@@ -272,6 +272,16 @@ struct ResponseBodyTests {
         #expect(source.cancels.withLock { $0 } == ["drop"])
     }
 
+    @Test("A transform that throws ends the first body, while the response is still held")
+    func transformingFails() async throws {
+        struct Refused: Error {}
+        let source = FedSource(["ab"], finishes: false)
+        let body = ResponseBody(source: source).transforming { _ in throw Refused() }
+        await #expect(throws: Refused.self) { try await body.collect(upTo: 10) }
+        #expect(source.cancels.withLock { $0 } == ["gate"])
+        #expect(body.length == nil)
+    }
+
     @Test("A peek puts back what it read")
     func peek() async throws {
         var body = ResponseBody(source: FedSource(["ab", "cd", "ef"]))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import TurnpikeSupport
@@ -150,6 +151,42 @@ struct ContentCodingTests {
         }
     }
 
+    /// Content of no bytes, whose inner coding has this many blocks, each of five bytes.
+    private static func empty(blocks: Int) throws -> Data {
+        var inner = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3])
+        for _ in 0..<blocks { inner += [0, 0, 0, 0xFF, 0xFF] }
+        inner += [1, 0, 0, 0xFF, 0xFF] + Data(count: 8)
+        return try CompressionFormat.gzip.coded(inner, level: 9)
+    }
+
+    @Test("Nested codings that grow without output are an error")
+    func growth() async throws {
+        let small = try Self.empty(blocks: 100_000)
+        #expect(try await Self.decoded([small], "gzip, gzip").isEmpty)
+        let large = try Self.empty(blocks: 400_000)
+        #expect(large.count < 10_000)
+        await expectError(.decompression) { try await Self.decoded([large], "gzip, gzip") }
+    }
+
+    @Test("A cancellation ends the decoding of content without output")
+    func cancelled() async throws {
+        let body = Mutex<ResponseBody?>(nil)
+        let pieces = Mutex(0)
+        let response = try Self.response([try Self.empty(blocks: 100_000)], "gzip, gzip")
+            .decoded {
+                try CountingDecompressor(format: $0) {
+                    let count = pieces.withLock { pieces in
+                        pieces += 1
+                        return pieces
+                    }
+                    if count == 3 { body.withLock { $0 }?.cancel() }
+                }
+            }
+        body.withLock { $0 = response.body }
+        await #expect(throws: (any Error).self) { try await response.body.collect(upTo: 1) }
+        #expect(pieces.withLock { $0 } == 3)
+    }
+
     @Test("A coding whose library is absent fails with the package that has it")
     func absent() async throws {
         for (coding, package) in [
@@ -162,6 +199,23 @@ struct ContentCodingTests {
             #expect(error?.code == .decompression)
             #expect(error?.message.contains("Debian's \(package))") == true)
         }
+    }
+}
+
+private final class CountingDecompressor: Decompressor {
+    private let decompressor: any Decompressor
+    private let willDecode: () -> Void
+
+    init(format: CompressionFormat, willDecode: @escaping () -> Void) throws {
+        decompressor = try format.decompressor()
+        self.willDecode = willDecode
+    }
+
+    func inflate(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> Inflater.Step {
+        willDecode()
+        return try unsafe decompressor.inflate(input, into: room)
     }
 }
 

@@ -146,10 +146,20 @@ final class TransformedSource: WrappingSource {
     func next() async throws -> Data? {
         if !hasBegun.exchange(true, ordering: .relaxed) { try body.storage.begin() }
         while let chunk = try await body.storage.pull() {
-            let changed = try transform(chunk)
+            let changed = try cancelling { try transform(chunk) }
             if !changed.isEmpty { return changed }
         }
-        return hasEnded.exchange(true, ordering: .relaxed) ? nil : try finish()
+        return hasEnded.exchange(true, ordering: .relaxed) ? nil : try cancelling(finish)
+    }
+
+    // After an error, the connection must not stay in use as long as the response exists.
+    private func cancelling<Value>(_ work: () throws -> Value) throws -> Value {
+        do {
+            return try work()
+        } catch {
+            body.cancel(.failed(error))
+            throw error
+        }
     }
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
