@@ -71,6 +71,7 @@ struct UploadSession {
         var most: Int64 = 0
         var isAnew = false
         while true {
+            let limit = partLimit
             do {
                 switch step {
                 case .create: step = try await create()
@@ -92,13 +93,19 @@ struct UploadSession {
                 (isAnew, most, resumedFrom) = (true, 0, 0)
                 step = .create
             } catch let error as ClientError where error.isPassing && url != nil {
-                failures += 1
+                // The number of smaller parts is limited by the size of the smallest part.
+                let isSmaller = partLimit < limit
+                if !isSmaller { failures += 1 }
                 let now = call.timeSource.date
                 let wish =
                     error.retryAfter ?? error.response?.headers.retryAfter(at: now) ?? .zero
-                guard failures <= options.resumes, wish <= .seconds(60) else { throw error }
+                guard failures <= options.resumes, wish <= .seconds(60) else {
+                    guard let over else { throw error }
+                    step = .finished(over)
+                    continue
+                }
                 let backoff = min(.milliseconds(500) * (1 << min(failures - 1, 6)), .seconds(30))
-                try await call.wait(for: max(backoff, wish))
+                try await call.wait(for: max(isSmaller ? .zero : backoff, wish))
                 step = .ask
             } catch {
                 // Without an upload resource, a later call has no upload to continue.
@@ -215,7 +222,7 @@ struct UploadSession {
             url = nil
             throw answer.failure
         }
-        if let over, !head.status.isSuccessful { return .finished(over) }
+        if let over { return .finished(over) }
         try await read(head)
         switch head.status.code {
         case 409: throw answer.passing("the server is at another offset of the content")

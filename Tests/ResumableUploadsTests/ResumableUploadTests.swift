@@ -155,21 +155,22 @@ struct ResumableUploadTests {
 
     @Test(
         "If the response to the content is lost, the server is asked for it again",
-        arguments: [true, false])
-    func lostEnd(isRepeated: Bool) async throws {
+        arguments: [nil, 409, 204, 503])
+    func lostEnd(refusal: Int?) async throws {
         let bench = try UploadBench()
         bench.server.update { setup in
             setup.answersEnd = false
-            if isRepeated { return }
+            guard let refusal else { return }
             setup.override = { arrival, resources in
                 let isOver = arrival.method == .patch && resources[1]?.isComplete == true
-                return isOver ? .init(status: 409, headers: ["Upload-Complete": "?0"]) : nil
+                let fields: HTTPHeaders = refusal == 409 ? ["Upload-Complete": "?0"] : [:]
+                return isOver ? .init(status: HTTPStatus(refusal), headers: fields) : nil
             }
         }
         let upload = try await bench.upload()
         #expect(
             bench.server.summaries.suffix(2) == ["HEAD /uploads/1 -", "PATCH /uploads/1 300000"])
-        #expect(upload.response.status == (isRepeated ? 200 : 204))
+        #expect(upload.response.status == (refusal == nil ? 200 : 204))
         #expect(bench.server.contents == [bench.content] && bench.notes == [])
     }
 
@@ -345,6 +346,25 @@ struct UploadLimitTests {
             bench.server.summaries.dropFirst(2) == [
                 "HEAD /uploads/1 -", "PATCH /uploads/1 0", "PATCH /uploads/1 150000",
             ])
+    }
+
+    @Test("Parts are halved down to 64 KiB, however few resumes are allowed")
+    func halvesFurther() async throws {
+        let bench = try UploadBench(bytes: 5_000_000)
+        let refusals = Mutex(0)
+        bench.server.update { setup in
+            setup.override = { arrival, _ in
+                guard arrival.method == .patch else { return nil }
+                return refusals.withLock { refusals in
+                    refusals += 1
+                    return refusals <= 7 ? .init(status: 413) : nil
+                }
+            }
+        }
+        try await bench.upload { $0.resumes = 0 }
+        #expect(bench.server.contents == [bench.content])
+        #expect(bench.server.arrivals.last { $0.method == .patch && $0.bytes > 0 } != nil)
+        #expect(bench.server.arrivals.map(\.bytes).max() == 5_000_000 / 128)
     }
 
     @Test("A server without resumable uploads is named as such", arguments: [200, 201])

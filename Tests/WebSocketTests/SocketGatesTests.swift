@@ -35,6 +35,23 @@ struct SocketGatesTests {
             transport: transport, stack: stack, serializers: .standard, timeSource: clock)
     }
 
+    @Test("A handshake follows a redirect to another origin, without what may be a secret")
+    func redirect() async throws {
+        let transport = MockTransport(capabilities: .upgrades) { request in
+            if request.url.host() == "a.example" {
+                return .status(301, headers: ["Location": "https://b.example/feed"])
+            }
+            guard request.headers["Sec-WebSocket-Version"] == "13" else { return .status(426) }
+            return .upgrade(to: "websocket", headers: accepting(request)) { _ in }
+        }
+        let client = Client(transport, [.redirect()])
+        let call = client.get("http://a.example/").header("Origin", "https://c.example")
+        _ = try await call.webSocket(protocols: ["token-of-a"])
+        let last = try #require(transport.sent.last?.request)
+        #expect(transport.sentCount == 2 && last.url.absoluteString == "https://b.example/feed")
+        #expect(last.headers["Sec-WebSocket-Protocol"] == nil && last.headers["Origin"] == nil)
+    }
+
     @Test(
         "Time limits bound the handshake, and a socket lives on behind them",
         arguments: [Self.limits, Stack.standard])

@@ -276,7 +276,7 @@ struct WebSocketTests {
             }
             isSent.withLock { $0 = true }
         }()
-        try await until("the inbox is full") { socket.core.inbox.isFull }
+        try await until("the inbox is full") { socket.core.inbox.isHolding }
         try await until("the server waits") { pipe.unread > 0 }
         #expect(!isSent.withLock { $0 })
         var messages = socket.messages.makeAsyncIterator()
@@ -380,6 +380,62 @@ struct WebSocketTests {
             for try await message in socket.messages { Issue.record("\(message)") }
         }
         #expect(pipe.isClosed && clock.timerCount == 0)
+    }
+
+    @Test("A slow reader, or bytes of a long frame, do not end a socket before its pong")
+    func latePong() async throws {
+        let clock = ManualClock()
+        let options = WebSocket.Options(keepAlive: .seconds(30))
+        let (slow, server, _) = openSocket(options, timeSource: clock)
+        let message = RawFrame(0x82, Data(count: 1000))
+        let sending = Task { for _ in 0..<300 { try await server.send(message) } }
+        try await until("the inbox is full") { slow.core.inbox.isHolding }
+        clock.advance(by: .seconds(30))
+        #expect(try await server.next() == RawFrame(0x89, "1"))
+        var messages = slow.messages.makeAsyncIterator()
+        _ = try await messages.next()
+        clock.advance(by: .seconds(10))
+        #expect(slow.core.isOpen)
+        for _ in 1..<300 { _ = try await messages.next() }
+        try await sending.value
+        try await server.send(RawFrame(0x8A, "1"))
+
+        let (other, peer, _) = openSocket(options, timeSource: clock)
+        try await peer.channel.write(Data([0x82, 100]))
+        clock.advance(by: .seconds(30))
+        #expect(try await peer.next() == RawFrame(0x89, "1"))
+        try await peer.channel.write(Data([1]))
+        try await until("the byte was read") { other.core.state.withLock { $0.hasRead } }
+        clock.advance(by: .seconds(10))
+        #expect(other.core.isOpen)
+        clock.advance(by: .seconds(10))
+        await expectError(.idleTimeout) { for try await _ in other.messages {} }
+    }
+
+    @Test("A cancellation during the first fragment closes the socket")
+    func cancelledFragment() async throws {
+        let (socket, peer, pipe) = openSocket(highWater: 0)
+        let fragments = AsyncStream.makeStream(of: Data.self)
+        fragments.continuation.yield(Data("a".utf8))
+        let sending = Task { try await socket.send(binary: fragments.stream) }
+        try await until("the fragment waits") { pipe.arrived.waits }
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        #expect(try await peer.next() == RawFrame(0x02, "a"))
+        #expect(try await peer.next()?.first == 0x88)
+        await expectError(.webSocketClosed) { try await socket.send(.text("b")) }
+    }
+
+    @Test("A cancelled sender leaves the line of senders")
+    func leavingTheLine() async throws {
+        let turn = Turn()
+        try await turn.run {
+            let waiting = (0..<100).map { _ in Task { try await turn.run {} } }
+            try await until("all wait") { turn.waiterCount == 100 }
+            for task in waiting { task.cancel() }
+            for task in waiting { _ = await task.result }
+            #expect(turn.waiterCount == 0)
+        }
     }
 
     @Test("A reader that gives up waiting leaves the socket open; two readers are refused")

@@ -44,8 +44,8 @@ final class Inbox: Sendable {
     // The constant is the memory of a fragment, which matters for small messages.
     private static func size(_ fragment: WebSocket.Fragment) -> Int { fragment.content.count + 64 }
 
-    /// Whether too much content is unread, and the socket therefore stops reading.
-    var isFull: Bool { state.withLock { $0.isFull } }
+    /// Whether the socket waits for space in the inbox, and therefore reads nothing.
+    var isHolding: Bool { state.withLock { $0.writer?.isSettled == false } }
 
     var hasReader: Bool { state.withLock { $0.reader?.isSettled == false } }
 
@@ -151,6 +151,8 @@ final class Turn: Sendable {
 
     private let state = Mutex(State())
 
+    var waiterCount: Int { state.withLock { $0.line?.count ?? 0 } }
+
     /// Runs an operation after the end of all earlier operations.
     /// - Throws: `CancellationError` if the waiting task is cancelled, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
@@ -160,7 +162,12 @@ final class Turn: Sendable {
             state.isTaken = true
             return moment
         }
-        try await moment?.value { moment?.settle(.failure(CancellationError())) }
+        do {
+            try await moment?.value { moment?.settle(.failure(CancellationError())) }
+        } catch {
+            state.withLock { $0.line?.removeAll { $0 === moment } }
+            throw error
+        }
         defer { giveBack() }
         return try await operation()
     }

@@ -36,6 +36,7 @@ extension SocketCore {
     ) async throws {
         try await frameTurn.run {
             try Task.checkCancellation()
+            var hasBegun = false
             do {
                 if state.withLock({ $0.hasBacklog }) {
                     try await connection.write(Data())
@@ -51,9 +52,12 @@ extension SocketCore {
                 let frame = FrameWriter.frame(
                     isFirst ? opcode : .continuation, content, isFinal: isLast,
                     isCompressed: isFirst && deflater != nil)
+                hasBegun = true
                 try await connection.write(controls.isEmpty ? frame : controls + frame)
             } catch let error as CancellationError {
                 state.withLock { $0.hasBacklog = true }
+                // The frame is sent nevertheless, as the beginning of an incomplete message.
+                if hasBegun, !isLast { close(.serverError, reason: "") }
                 throw error
             } catch {
                 throw isOpen ? Self.lost(error) : closedError
@@ -108,6 +112,7 @@ extension SocketCore {
             state.pingCount &+= 1
             state.ping = Data(String(state.pingCount).utf8)
             state.awaitedPong = state.ping
+            state.hasRead = false
         }
         awaitPong()
         writeControls()
@@ -118,9 +123,14 @@ extension SocketCore {
     }
 
     private func checkPong() {
-        guard state.withLock({ $0.awaitedPong != nil }) else { return }
-        // If no task reads messages, the pong may be in the bytes that the socket has not read.
-        if inbox.isFull { return awaitPong() }
+        let (isWaiting, hasRead) = state.withLock { state in
+            defer { state.hasRead = false }
+            return (state.awaitedPong != nil, state.hasRead)
+        }
+        guard isWaiting else { return }
+        // The pong may be behind bytes that have arrived: no frame can interrupt another frame, and
+        // while a slow reader fills the inbox, the socket reads nothing from the connection.
+        if hasRead || inbox.isHolding { return awaitPong() }
         handle(
             .pongMissed,
             ending: .failure(

@@ -21,6 +21,8 @@ final class SocketCore: Sendable {
         var pingTimer: (any TimerToken)?
         var pingCount: UInt32 = 0
         var awaitedPong: Data?
+        // Whether bytes have arrived since the ping or the last check for the pong.
+        var hasRead = false
         // Whether a sender was cancelled during a write. The next sender then waits first.
         var hasBacklog = false
 
@@ -90,7 +92,10 @@ final class SocketCore: Sendable {
             while true {
                 guard let bytes = try await connection.read(upTo: Self.readBytes) else { break }
                 // Bytes after a close frame or a violation are ignored.
-                let present = state.withLock { $0.machine.state }
+                let present = state.withLock { state in
+                    state.hasRead = true
+                    return state.machine.state
+                }
                 guard present == .open || present == .closing else { continue }
                 do {
                     reader.add(bytes)

@@ -113,42 +113,64 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// A temporary file for unread bytes, which is truncated after all bytes are read.
+/// Temporary files for unread bytes. Each file is removed after all bytes of the file are read.
 final class SpillFile {
-    private let file: UnnamedFile
+    private struct Part {
+        let file: UnnamedFile
+        var size: Int64 = 0
+    }
+
     private let limit: Int64
+    private let partBytes: Int64
+    private var parts: [Part]
+    // The position in the first file.
     private var readOffset: Int64 = 0
-    private var writeOffset: Int64 = 0
+    private var unread: Int64 = 0
 
     private static let readBytes = 262_144
 
-    init(limit: Int64) throws {
+    init(limit: Int64, partBytes: Int64 = 268_435_456) throws {
         self.limit = limit
-        file = try Self.attempt { try UnnamedFile.temporary() }
+        self.partBytes = partBytes
+        parts = [Part(file: try Self.attempt { try UnnamedFile.temporary() })]
     }
 
-    var isEmpty: Bool { readOffset == writeOffset }
+    var isEmpty: Bool { unread == 0 }
+
+    /// The size of all files.
+    var size: Int64 { parts.reduce(0) { $0 + $1.size } }
 
     func append(_ chunk: Data) throws {
-        guard writeOffset - readOffset + Int64(chunk.count) <= limit else {
+        guard unread + Int64(chunk.count) <= limit else {
             throw ClientError(
                 .tooLarge,
                 "the reader is behind the server by more than \(limit) bytes; read faster, or use a"
                     + " transport with backpressure")
         }
-        try Self.attempt { try file.write(chunk, at: writeOffset) }
-        writeOffset += Int64(chunk.count)
+        try Self.attempt {
+            if parts[parts.count - 1].size >= partBytes {
+                parts.append(Part(file: try UnnamedFile.temporary()))
+            }
+            let last = parts.count - 1
+            try parts[last].file.write(chunk, at: parts[last].size)
+            parts[last].size += Int64(chunk.count)
+        }
+        unread += Int64(chunk.count)
     }
 
     func read() throws -> Data? {
         if isEmpty { return nil }
-        let wanted = Int(min(writeOffset - readOffset, Int64(Self.readBytes)))
-        let chunk = try Self.attempt { try file.read(upToCount: wanted, at: readOffset) }
+        let wanted = Int(min(parts[0].size - readOffset, Int64(Self.readBytes)))
+        let chunk = try Self.attempt { try parts[0].file.read(upToCount: wanted, at: readOffset) }
         readOffset += Int64(chunk.count)
-        if isEmpty {
-            readOffset = 0
-            writeOffset = 0
-            file.truncate()
+        unread -= Int64(chunk.count)
+        guard readOffset == parts[0].size else { return chunk }
+        readOffset = 0
+        if parts.count > 1 {
+            parts.removeFirst()
+        } else {
+            parts[0].size = 0
+            parts[0].file.truncate()
         }
         return chunk
     }

@@ -124,6 +124,10 @@ struct RedirectRules: Sendable {
         if sensitiveHeaders.contains(name) { return false }
         let name = name.lowercased
         return name == "accept" || name.hasPrefix("accept-") || name.hasPrefix("content-")
+            // Without the key and the version, no server accepts a WebSocket (RFC 6455 §4.2.1).
+            // `Sec-WebSocket-Protocol` may hold a token.
+            || name == "sec-websocket-key" || name == "sec-websocket-version"
+            || name == "sec-websocket-extensions"
             || name == "user-agent" || name == "traceparent" || name == "tracestate"
     }
 }

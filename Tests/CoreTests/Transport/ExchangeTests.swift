@@ -8,6 +8,29 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 
+@Suite("SpillFile")
+struct SpillFileTests {
+    @Test("A file of unread bytes does not grow with the bytes that were read")
+    func size() throws {
+        let file = try SpillFile(limit: 2_000_000, partBytes: 1_000_000)
+        var written: UInt8 = 0
+        func append() throws {
+            try file.append(Data(repeating: written, count: 262_144))
+            written &+= 1
+        }
+        for _ in 0..<5 { try append() }
+        #expect(file.size == 5 * 262_144)
+        for round in 0..<100 {
+            try append()
+            let chunk = try #require(try file.read())
+            #expect(chunk.count == 262_144 && chunk.allSatisfy { $0 == UInt8(round) })
+            #expect(file.size <= 3_500_000)
+        }
+        for _ in 0..<5 { #expect(try file.read()?.count == 262_144) }
+        #expect(try file.isEmpty && file.size == 0 && file.read() == nil)
+    }
+}
+
 @Suite("Exchange")
 struct ExchangeTests {
     private let notes = Notes()
