@@ -220,7 +220,7 @@ struct ServiceName: Sendable, CustomStringConvertible {
         return origin.host == host && (port == nil || origin.port == port)
     }
 
-    /// The labels of the service in meters, with the names of OpenTelemetry.
+    /// The labels of the service in meters, named as in OpenTelemetry.
     var meterLabels: [String: String] {
         var labels = ["server.address": host]
         if let port { labels["server.port"] = String(port) }

@@ -81,7 +81,9 @@ public final class WebSocket: Sendable {
         ///
         /// If nil, no pings are sent.
         public var keepAlive: Duration?
-        /// The time limit for a pong. If bytes arrive before the pong, the limit starts again.
+        /// The time limit for a pong.
+        ///
+        /// If other bytes arrive within the limit, the limit starts again.
         public var pongLimit: Duration
         /// The time limit for the closing handshake.
         public var closeLimit: Duration

@@ -243,7 +243,7 @@ bool tpc_has_descriptors(void);
 
 /// Records the success of a transfer. If libcurl has kept the connection, the connection is now idle.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
-/// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC
+/// Returns whether the idle connection with this local port has received bytes or has ended. No request asked for them (RFC
 /// 9112 §9.2), but libcurl 7.88 would read them as the response to the next request.
 bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int peer_port);
 /// Closes idle connections to peers that send nothing on new connections.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The idle connections of a loop. The loop closes idle connections in favor of new connections, after unrequested bytes, or if
-// no request uses them. Uses connections.c.
+// The idle connections of a loop. The loop closes an idle connection to make space for a new connection, if unrequested
+// bytes arrive, or if the connection was idle for too long. Uses connections.c.
 
 #include "engine.h"
 #include <arpa/inet.h>

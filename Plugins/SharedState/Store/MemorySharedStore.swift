@@ -112,7 +112,7 @@ public final class MemorySharedStore: SharedStore {
         update { state, now in state.tokens.value(key, at: now)?.value }
     }
 
-    /// Replaces the content under a key, unless its fencing number is higher.
+    /// Replaces the token under a key, unless the stored token has a higher fencing number.
     public func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async -> Bool {
         update { state, now in
             if let present = state.tokens.value(key, at: now)?.value, present.fence > token.fence {

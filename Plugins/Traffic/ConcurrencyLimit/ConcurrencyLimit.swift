@@ -63,8 +63,8 @@ public struct ConcurrencyLimit: Interceptor {
     /// ```
     ///
     /// In each round, one call of each key starts, among the waiting calls of one class
-    /// (``Criticality``) to an origin. If the queue is full, the call with the last turn is
-    /// refused. Many calls of one tenant do not delay a single call of another tenant.
+    /// (``Criticality``) to an origin. If the queue is full, the call whose turn would
+    /// come last is refused. Many calls of one tenant do not delay a single call of another tenant.
     /// - Parameter key: The key of a request. Calls without a key (nil) take turns together.
     /// - Returns: The new limit, which shares its permits with this limit.
     public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {

@@ -17,7 +17,8 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // Without this check, the operation could send before the cancellation of its task.
+        // Without this check, a cancelled call could still send: the task begins before the task is
+        // cancelled.
         try checkCancellation()
         let answer = OneShot<Value>()
         // A cancellation of this context, of an outer context or of the caller's task cancels the

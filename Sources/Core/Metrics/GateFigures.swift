@@ -41,7 +41,7 @@ public final class GateFigures: Sendable {
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// Reports later figures to another meter or to none, and subtracts the old meter's gauges.
+    /// From now on, reports to another meter or to none. Removes the gate's gauges from the old meter.
     public func move(to meter: (any GateMeter)?) {
         describe(to: meter)
         state.withLock { state in

@@ -49,7 +49,7 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of an origin in figures, with the names of OpenTelemetry.
+    /// The labels of an origin in figures, named as in OpenTelemetry.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

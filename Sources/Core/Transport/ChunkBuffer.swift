@@ -113,7 +113,7 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// Temporary files for unread bytes. Each file is removed after all bytes of the file are read.
+/// Temporary files for unread bytes; each file is removed after its last byte is read.
 final class SpillFile {
     private struct Part {
         let file: UnnamedFile

@@ -61,7 +61,7 @@ public final class Exchange: Sendable {
         receive(.read(head), with: .data(chunk), isComplete: isComplete)
     }
 
-    /// Passes a head that the reader parses, together with the first chunk of the body.
+    /// Passes an unparsed head, which the reader parses, and the first chunk of the body.
     @discardableResult
     public func receive(
         _ head: any LazyResponseHead, with chunk: BodyChunk, isComplete: Bool

@@ -12,7 +12,7 @@ struct StackReading {
 
     struct Skip {
         let reason: String
-        /// Whether the group may apply after an outer gate has changed the request.
+        /// Whether an outer gate may change the request so that the group applies.
         let mayChange: Bool
     }
 

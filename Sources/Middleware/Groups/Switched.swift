@@ -97,7 +97,7 @@ public struct Switched: GateGroup {
     public let gates: [any Gate]
     let control: Switch
 
-    /// Creates gates behind a switch from a stack.
+    /// Puts the gates of a stack behind a switch.
     public init(by control: Switch, _ stack: Stack) {
         self.control = control
         gates = stack.gates

@@ -35,7 +35,7 @@ package struct SecretIndex: Sendable {
 
     // MARK: Adding
 
-    /// Adds the secrets that `search` has found; secrets of a recording are added in base64 too.
+    /// Adds the secrets that `search` has found, and for a recording also their base64 forms.
     package mutating func insert(_ search: SecretSearch) {
         for (secret, reach) in search.found {
             insert(secret, reach, inBase64: search.purpose == .record)

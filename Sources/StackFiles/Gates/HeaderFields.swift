@@ -145,7 +145,7 @@ extension Registry {
             gate: "metrics",
             description: PartDescription(
                 """
-                Measures each request that passes through the gate, with the names of \
+                Measures each request that passes through the gate. The metrics have the names of \
                 OpenTelemetry. Inside `retry`, the gate measures attempts. If the gate is \
                 outermost, it measures calls.
                 """,

@@ -5,8 +5,8 @@ public enum HTTPDate {
     /// Parses any of the three formats: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
     /// 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`.
     ///
-    /// Only the case of letters may differ, because a cache must treat a malformed `Expires` as
-    /// past (RFC 9111 §5.3).
+    /// The case of letters does not matter. All other differences make the date malformed, and a
+    /// cache must treat a malformed `Expires` as past (RFC 9111 §5.3).
     /// - Parameters:
     ///   - text: The text, whose surrounding whitespace is ignored.
     ///   - now: The current time, for interpreting two-digit years.

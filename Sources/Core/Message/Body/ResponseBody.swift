@@ -117,8 +117,8 @@ public struct ResponseBody: Sendable {
     /// Throws an error if the caller no longer needs the value that is made from the body.
     ///
     /// The value is no longer needed if the reader's task was cancelled, if the body was abandoned,
-    /// or if the deadline of the call has ended. If a body is complete, no other code checks the
-    /// deadline during the work on the content. A serializer with long work therefore calls this
+    /// or if the deadline of the call has ended. After a body is complete, only this
+    /// method checks the deadline. A serializer that works for a long time therefore calls this
     /// method regularly. A body of at most 64 KiB has no deadline.
     /// - Throws: `CancellationError`, the error that ended the body, or the error of the deadline.
     public func checkCancellation() throws { try storage.checkCancellation() }
@@ -186,7 +186,7 @@ public struct ResponseBody: Sendable {
         return prefix
     }
 
-    /// Reads the content in advance, at most `maxBytes` and one chunk.
+    /// Reads the content in advance, until at least `maxBytes` bytes are read.
     /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {

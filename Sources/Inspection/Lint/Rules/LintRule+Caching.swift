@@ -162,7 +162,7 @@ extension LintRule {
             harm: """
                 If the store of shared state does not answer, a call waits up to the time limit of \
                 the store, and then continues with local state. The wait counts toward the limits \
-                around the gate. So a slow store makes calls fail that the server would answer.
+                around the gate. With a slow store, calls therefore fail although the server would answer.
                 """,
             remedy: "Lower the time limit of the store to a tenth of the limit around the gate",
             source: "documentation of SharedRateLimit: after this wait, the limit decides locally",

@@ -74,8 +74,9 @@ extension LintRule {
         LintRule(
             "credential-outside-redirect", .warning, "A credential outside of the redirect",
             harm: """
-                Only the first request gets the credential. A redirect to another origin of the \
-                credential is sent without the credential, and no challenge there is answered.
+                Only the first request gets the credential. A redirect to another of the \
+                credential's origins is sent without the credential, and a challenge of that \
+                origin is not answered.
                 """,
             remedy: "Move the credential inside the redirect",
             source: "RFC 9110 §11.6.2 and §15.4",
@@ -88,7 +89,7 @@ extension LintRule {
                     })
             },
             story: { edge, _ in
-                "a redirect to another origin of the credential is sent without the credential:"
+                "a redirect to another of the credential's origins is sent without the credential:"
                     + " \(edge.inner.name) sees only the first of \(requests(edge)) requests"
             }),
         LintRule(
