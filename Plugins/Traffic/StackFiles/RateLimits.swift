@@ -129,7 +129,8 @@ private enum RateLimits {
                     at: "perSecond",
                     "is missing; expected a number of requests per second, or else rules")
             } else if burst != nil {
-                settings.issue(at: "burst", "belongs to perSecond; set a burst in each rule instead")
+                settings.issue(
+                    at: "burst", "belongs to perSecond; set a burst in each rule instead")
             }
             if !more.isEmpty { return more }
         }

@@ -41,7 +41,9 @@ public final class GateFigures: Sendable {
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// From now on, reports to another meter or to none. Removes the gate's gauges from the old meter.
+    /// From now on, reports to another meter or to none.
+    ///
+    /// The gauges of the gate are removed from the old meter.
     public func move(to meter: (any GateMeter)?) {
         describe(to: meter)
         state.withLock { state in

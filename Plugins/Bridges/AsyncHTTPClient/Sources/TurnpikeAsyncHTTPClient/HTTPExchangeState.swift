@@ -78,8 +78,7 @@ struct HTTPExchangeState {
         return length == 0
     }
 
-    /// Records content. Returns true at the end of a response that refused the request before the
-    /// upload.
+    /// Returns true at the end of a response that refused the request before the upload.
     mutating func receive(_ count: Int) -> Bool {
         guard case .refused(let rest) = sending else { return false }
         sending = .refused(rest: rest - Int64(count))
