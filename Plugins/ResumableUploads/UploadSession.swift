@@ -67,8 +67,7 @@ struct UploadSession {
     mutating func run() async throws -> FinishedUpload {
         defer { note?.close() }
         var step = try await takeUp()
-        var failures = 0
-        var most: Int64 = 0
+        var (failures, most) = (0, Int64(0))
         var isAnew = false
         while true {
             let limit = partLimit
@@ -94,18 +93,17 @@ struct UploadSession {
                 step = .create
             } catch let error as ClientError where error.isPassing && url != nil {
                 // The number of smaller parts is limited by the size of the smallest part.
-                let isSmaller = partLimit < limit
-                if !isSmaller { failures += 1 }
-                let now = call.timeSource.date
+                if partLimit == limit { failures += 1 }
                 let wish =
-                    error.retryAfter ?? error.response?.headers.retryAfter(at: now) ?? .zero
+                    error.retryAfter
+                    ?? error.response?.headers.retryAfter(at: call.timeSource.date) ?? .zero
                 guard failures <= options.resumes, wish <= .seconds(60) else {
                     guard let over else { throw error }
                     step = .finished(over)
                     continue
                 }
                 let backoff = min(.milliseconds(500) * (1 << min(failures - 1, 6)), .seconds(30))
-                try await call.wait(for: max(isSmaller ? .zero : backoff, wish))
+                try await call.wait(for: max(partLimit < limit ? .zero : backoff, wish))
                 step = .ask
             } catch {
                 // Without an upload resource, a later call has no upload to continue.
