@@ -16,6 +16,8 @@ enum PropertyListGuard {
     static let freeBytes = 1 << 20
     /// The cost of each value in bytes, in addition to the bytes of strings and data.
     static let valueBytes = 16
+    /// The maximum number of characters of a date; a usual date has 20.
+    static let maxDateBytes = 32
 
     static func check(_ content: Data) throws {
         if content.starts(with: Array("bplist00".utf8)) {
@@ -56,9 +58,16 @@ enum PropertyListGuard {
                 let closesItself = end >= 2 && bytes[end - 2] == UInt8(ascii: "/")
                 if !closesItself { depth += 1 }
                 if depth > maxDepth { throw fault("nests deeper than \(maxDepth)") }
+                if bytes[position...].starts(with: "date".utf8) { try checkDate(bytes[end...]) }
                 position = end
             }
         }
+    }
+
+    // Foundation's reader ends the process at some years of 19 digits.
+    private static func checkDate(_ rest: ArraySlice<UInt8>) throws {
+        let text = rest.prefix { $0 != UInt8(ascii: "<") }
+        if text.count(where: { $0 > 0x20 }) > maxDateBytes { throw fault("has an invalid date") }
     }
 
     /// Skips a comment, CDATA, or a document type without an internal subset (`<!…`).

@@ -184,4 +184,23 @@ struct PropertyListGuardTests {
             }
         }
     }
+
+    @Test("Dates with years of any length are refused, and do not end the process")
+    func longYears() async {
+        await #expect(processExitsWith: .success) {
+            func decoded(_ date: String) throws -> [Date] {
+                let text = "<plist><array><date >\(date)</date></array></plist>"
+                return try PropertyListValueDecoder().decode([Date].self, from: Data(text.utf8))
+            }
+            #expect(
+                (try? decoded("2001-02-03T04:05:06Z")) == [
+                    Date(timeIntervalSinceReferenceDate: 2_865_906)
+                ])
+            for year in ["9223372036854775806", "9223372036854775807"] {
+                for sign in ["", "-"] {
+                    expectError(.serialization) { try decoded("\(sign)\(year)-01-01T00:00:00Z") }
+                }
+            }
+        }
+    }
 }
