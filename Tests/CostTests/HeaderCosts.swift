@@ -79,6 +79,7 @@ struct HeaderCosts {
                 }
             ),
             ("Strict-Transport-Security", { _ = HSTSPolicy("max-age=1;" + text) }),
+            ("Link", { _ = head([("Link", "<a>;" + text)]).headers.links.map(\.relations) }),
             ("Retry-After", { _ = head([("Retry-After", text)]).headers.retryAfter(at: date) }),
             ("RateLimit", { _ = head([("RateLimit", text)]).headers.rateLimits }),
             (
@@ -207,6 +208,16 @@ struct HeaderCosts {
                         (0..<size / 3).compactMap { Unicode.Scalar(0x4E00 + $0 % 20_000) }))
         } read: {
             _ = TargetURI(reference: $0, relativeTo: uri)
+        },
+        Hostile("parameters of a link") {
+            "<a>" + Hostile.numbered($0) { ";p\($0)" }
+        } read: {
+            _ = head([("Link", $0)]).headers.links
+        },
+        Hostile("relations of a link") {
+            "<a>;rel=\"" + Hostile.numbered($0) { "r\($0) " } + "\""
+        } read: {
+            _ = head([("Link", $0)]).headers.links.map(\.relations)
         },
         Hostile("lines of one field") {
             lines($0) { _ in "A" }

@@ -47,6 +47,13 @@ struct CompressionTests {
         }
     }
 
+    @Test("Large content is compressed in steps")
+    func steps() throws {
+        let deflater = try Deflater(.gzip, level: 6)
+        let coded = try deflater.add(Self.content, step: 1000) + deflater.finish()
+        #expect(try inflated(coded, .gzip).content == Self.content)
+    }
+
     @Test(
         "Raw streams are inflated message by message, with and without the window before",
         arguments: [9, 12, 15], [false, true])

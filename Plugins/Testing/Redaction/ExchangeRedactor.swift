@@ -61,7 +61,9 @@ final class ExchangeRedactor: Sendable {
     // Returns header fields without secrets. Cookies keep their names.
     func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard let pass = contents()?.pass else { return headers }
-        return HTTPHeaders(headers.map { ($0.name.rawValue, pass.header($0.name, $0.value)) })
+        return headers.reduce(into: HTTPHeaders()) { shown, field in
+            shown.appendReceived(field.name, pass.header(field.name, field.value))
+        }
     }
 
     /// Returns content without secrets, and the withheld parts.

@@ -34,6 +34,9 @@ struct TableRedactor {
     ) throws(ClientError) -> [UInt8] {
         // Some spreadsheets use semicolons, and may declare the separator in the first line.
         let isStated = bytes.starts(with: "sep=".utf8) && bytes.count > 4
+        if isStated, isLineEnd(bytes[4]) || bytes[4] == quote {
+            throw .unreadable("the declared separator cannot be one", at: 4)
+        }
         let first = bytes.firstIndex(where: isLineEnd) ?? bytes.count
         let usual = separators.max { left, right in
             count(left, in: bytes[..<first]) < count(right, in: bytes[..<first])

@@ -229,9 +229,12 @@ struct PartParser {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
                 throw ClientError(.serialization, "a header field of a part has no colon")
             }
-            headers.append(
+            headers.appendReceived(
                 HTTPHeaders.Name(String(decoding: line[..<colon], as: UTF8.self)),
                 String(decoding: line[(colon + 1)...], as: UTF8.self))
+        }
+        if let defect = headers.defect {
+            throw ClientError(.serialization, "a header field of a part is invalid: \(defect)")
         }
         if rest.count > maxBytes { throw tooLarge() }
         return ReceivedPart(headers: headers, content: Data(rest))

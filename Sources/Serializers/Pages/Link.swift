@@ -33,12 +33,9 @@ public struct Link: Sendable, Hashable {
 
     /// The relation types in lower case (`next`), without duplicates; extension types are URLs.
     public var relations: [String] {
-        var relations: [String] = []
-        for name in (self[parameter: "rel"] ?? "").split(separator: " ") {
-            let relation = name.lowercased()
-            if !relations.contains(relation) { relations.append(relation) }
-        }
-        return relations
+        var seen: Set<String> = []
+        return (self[parameter: "rel"] ?? "").split(separator: " ").map { $0.lowercased() }
+            .filter { seen.insert($0).inserted }
     }
 
     /// The reference of the link's context, or nil for the resource of the message (§3.2).
@@ -85,9 +82,10 @@ private struct LinkReader {
         let reference = text { $0 != UInt8(ascii: ">") }
         guard take(UInt8(ascii: ">")) else { return nil }
         var parameters: [Link.Parameter] = []
+        var seen: Set<String> = []
         while let parameter = nextParameter() {
-            let isKnown = parameters.contains { $0.name == parameter.name }
-            if isKnown && Self.once.contains(parameter.name) || parameter.name.isEmpty { continue }
+            let name = parameter.name
+            if name.isEmpty || Self.once.contains(name) && !seen.insert(name).inserted { continue }
             parameters.append(parameter)
         }
         return Link(reference: reference, parameters: parameters)

@@ -16,6 +16,8 @@ enum PropertyListGuard {
     static let freeBytes = 1 << 20
     /// The cost of each value in bytes, in addition to the bytes of strings and data.
     static let valueBytes = 16
+    /// The maximum number of characters of a date; a usual date has 20.
+    static let maxDateBytes = 32
 
     static func check(_ content: Data) throws {
         if content.starts(with: Array("bplist00".utf8)) {
@@ -56,9 +58,16 @@ enum PropertyListGuard {
                 let closesItself = end >= 2 && bytes[end - 2] == UInt8(ascii: "/")
                 if !closesItself { depth += 1 }
                 if depth > maxDepth { throw fault("nests deeper than \(maxDepth)") }
+                if bytes[position...].starts(with: "date".utf8) { try checkDate(bytes[end...]) }
                 position = end
             }
         }
+    }
+
+    // Foundation's reader ends the process at some years of 19 digits.
+    private static func checkDate(_ rest: ArraySlice<UInt8>) throws {
+        let text = rest.prefix { $0 != UInt8(ascii: "<") }
+        if text.count(where: { $0 > 0x20 }) > maxDateBytes { throw fault("has an invalid date") }
     }
 
     /// Skips a comment, CDATA, or a document type without an internal subset (`<!…`).
@@ -171,10 +180,7 @@ struct BinaryPropertyList {
             let seconds = Double(bitPattern: try word(at: offset + 1, 8))
             return .date(Date(timeIntervalSinceReferenceDate: seconds))
         case 0x4...0x6:
-            let (start, count) = try extent(at: offset)
-            let width = kind == 0x6 ? 2 : 1
-            guard count <= table, start + count * width <= table else { break }
-            let content = bytes[start..<start + count * width]
+            let content = bytes[try textRange(at: offset)]
             if kind == 0x4 { return .data(Data(content)) }
             let text =
                 kind == 0x5
@@ -220,7 +226,7 @@ struct BinaryPropertyList {
         }
         let offset = try offset(of: object)
         sizes[object] = 0
-        var total = PropertyListGuard.valueBytes + textBytes(at: offset)
+        var total = PropertyListGuard.valueBytes + (try textBytes(at: offset))
         for child in try children(at: offset) {
             total += try size(of: child, depth: depth + 1)
             if total > limit {
@@ -233,16 +239,23 @@ struct BinaryPropertyList {
     }
 
     // The number of bytes of data or of a string, without the marker.
-    private func textBytes(at offset: Int) -> Int {
+    private func textBytes(at offset: Int) throws -> Int {
         let kind = bytes[offset] >> 4
         guard (0x4...0x6).contains(kind) else { return 0 }
-        var count = Int(bytes[offset] & 0xF)
-        if count == 0xF, offset + 1 < table {
-            let width = 1 << Int(bytes[offset + 1] & 0xF)
-            count = width <= 8 ? Self.integer(bytes, offset + 2, width) ?? 0 : 0
-        }
+        let count = try textRange(at: offset).count
         // One 16-bit unit of a string may become three bytes of UTF-8.
-        return min(count, bytes.count) * (kind == 0x6 ? 3 : 1)
+        return kind == 0x6 ? count / 2 * 3 : count
+    }
+
+    // Foundation's reader ends the process if it reads beyond the content, or returns bytes of the
+    // offset table as text.
+    private func textRange(at offset: Int) throws -> Range<Int> {
+        let (start, count) = try extent(at: offset)
+        let width = bytes[offset] >> 4 == 0x6 ? 2 : 1
+        guard count <= table, start + count * width <= table else {
+            throw PropertyListGuard.fault("is corrupt")
+        }
+        return start..<start + count * width
     }
 
     private func children(at offset: Int) throws -> [Int] {

@@ -49,7 +49,17 @@
     /// - Returns: The compressed bytes that are ready, or no bytes.
     /// - Throws: ``CompressionFault``.
     public func add(_ chunk: Data) throws(CompressionFault) -> Data {
-        try run(chunk, Zlib.noFlush)
+        try add(chunk, step: 1 << 30)
+    }
+
+    // zlib counts the bytes of an input with 32 bits.
+    func add(_ chunk: Data, step: Int) throws(CompressionFault) -> Data {
+        var (rest, result) = (chunk, Data())
+        while !rest.isEmpty {
+            result += try run(rest.prefix(step), Zlib.noFlush)
+            rest = rest.dropFirst(step)
+        }
+        return result
     }
 
     /// Returns the pending bytes, with which a reader can inflate all content so far (sync flush).

@@ -49,6 +49,17 @@ struct JSONValueTests {
         #expect(try JSONValue(parsing: "1.0").int == 1)
     }
 
+    @Test("A decimal has at most 38 digits")
+    func decimals() throws {
+        let nines = String(repeating: "9", count: 38)
+        func decimal(_ text: String) throws -> String? {
+            guard case .number(let number) = try JSONValue(parsing: text) else { return nil }
+            return number.decimal?.description
+        }
+        for text in [nines, "-" + nines] { #expect(try decimal(text) == text) }
+        for text in [nines + "9", "-" + nines + "9"] { #expect(try decimal(text) == nil) }
+    }
+
     @Test(
         "Text that is not JSON is refused with its position",
         arguments: [

@@ -47,6 +47,18 @@ struct ReceivedPartsTests {
         #expect(part.headers.count == 2 && part.content == Data(" folded".utf8))
     }
 
+    @Test("A field with a control character is kept, and a field that no section may have fails")
+    func fields() async throws {
+        func content(_ field: String) -> String { "--B b\r\n\(field)\r\n\r\nx\r\n--B b--" }
+        var iterator = call(content("X-A: a\u{1B}b")).parts().makeAsyncIterator()
+        #expect(try await iterator.next()?.headers["X-A"] == "a\u{1B}b")
+        for field in ["Content-Type : text/html", "X-A: a\rb", "X-A: a\0b"] {
+            await expectError(.serialization) {
+                for try await part in call(content(field)).parts() { Issue.record("\(part)") }
+            }
+        }
+    }
+
     @Test("A limit may be as large as a number can be")
     func unlimited() async throws {
         let content = Data("--B b\r\n\r\nx\r\n--B b--".utf8)

@@ -151,4 +151,56 @@ struct PropertyListGuardTests {
             }
         }
     }
+
+    // Foundation ends the process at some of these lists.
+    @Test("Strings and data that extend beyond the objects are refused, and do not end the process")
+    func longTexts() async {
+        await #expect(processExitsWith: .success) {
+            let texts: [[UInt8]] = [
+                [0x6F, 0x10, 100], [0x6F, 0x10, 52], [0x5F, 0x10, 104], [0x4F, 0x10, 104],
+                [0x6F, 0x13, 0x40, 0, 0, 0, 0, 0, 0, 0], [0x6F], [0x6F, 0x14], [0x6F, 0x51],
+            ]
+            let tops: [[UInt8]] = [[0xA1, 1], [0xD1, 1, 1]]
+            for top in tops {
+                for text in texts {
+                    var content = Data("bplist00".utf8) + top + text
+                    content += Array(repeating: [0, 0x78], count: 50).joined()
+                    let table = UInt8(content.count)
+                    content += [8, 8 + UInt8(top.count)] + [0, 0, 0, 0, 0, 0, 1, 1]
+                    content += [0, 0, 0, 0, 0, 0, 0, 2] + [0, 0, 0, 0, 0, 0, 0, 0]
+                    content += [0, 0, 0, 0, 0, 0, 0, table]
+                    expectError(.serialization) { try PropertyListValue(parsing: content) }
+                    for decode in [
+                        { _ = try PropertyListValueDecoder().decode([String].self, from: $0) },
+                        { _ = try PropertyListValueDecoder().decode([Data].self, from: $0) },
+                        {
+                            _ = try PropertyListValueDecoder().decode(
+                                [String: String].self, from: $0)
+                        },
+                    ] as [(Data) throws -> Void] {
+                        expectError(.serialization) { try decode(content) }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Dates with years of any length are refused, and do not end the process")
+    func longYears() async {
+        await #expect(processExitsWith: .success) {
+            func decoded(_ date: String) throws -> [Date] {
+                let text = "<plist><array><date >\(date)</date></array></plist>"
+                return try PropertyListValueDecoder().decode([Date].self, from: Data(text.utf8))
+            }
+            #expect(
+                (try? decoded("2001-02-03T04:05:06Z")) == [
+                    Date(timeIntervalSinceReferenceDate: 2_865_906)
+                ])
+            for year in ["9223372036854775806", "9223372036854775807"] {
+                for sign in ["", "-"] {
+                    expectError(.serialization) { try decoded("\(sign)\(year)-01-01T00:00:00Z") }
+                }
+            }
+        }
+    }
 }

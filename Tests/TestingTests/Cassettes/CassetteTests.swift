@@ -43,6 +43,18 @@ struct CassetteTests {
         #expect(replay.replayedCount == 4)
     }
 
+    @Test("A received field with a control character is replayed")
+    func controlCharacters() async throws {
+        let (client, _, _) = try folder.recording { _ in
+            var headers = HTTPHeaders()
+            headers.appendReceived("X-Bell", "a\u{7}b")
+            return .ok(text: "x", headers: headers)
+        }
+        _ = try await client.get(Self.url).data()
+        let (again, _) = try folder.replaying()
+        #expect(try await again.get(Self.url).response().headers["X-Bell"] == "a\u{7}b")
+    }
+
     @Test("The same exchanges give the same bytes")
     func sameBytes() async throws {
         var files: [String] = []

@@ -29,6 +29,11 @@ extension ContentSample {
         ContentSample(
             "CSV with semicolons", "text/csv", "sep=;\r\nid;Api key\r\nKEPT;\"a;\"\"SECRET\"\r\n"),
         ContentSample(
+            "CSV with an empty separator", "text/csv", "sep=\npassword\nSECRET\n", .withheld),
+        ContentSample(
+            "CSV with a quote as its separator", "text/csv", "sep=\"\nid\"token\nKEPT\"SECRET\n",
+            .withheld),
+        ContentSample(
             "CSV below a title with a separator", "text/csv",
             "Users, 2026\nid,password,b\nKEPT,SECRET,x\n", .withheld),
         ContentSample(

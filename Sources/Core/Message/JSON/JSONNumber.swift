@@ -61,7 +61,8 @@ public struct JSONNumber: Hashable, Sendable {
         switch storage {
         case .integer(let value): Decimal(value)
         case .double(let value): Decimal(string: "\(value)")
-        case .digits(let digits): digits.utf8.count <= 39 ? Decimal(string: digits) : nil
+        case .digits(let digits):
+            digits.drop { $0 == "-" }.utf8.count <= 38 ? Decimal(string: digits) : nil
         }
     }
 

@@ -83,6 +83,8 @@ extension JSONValue: Codable {
 
 extension JSONValue {
     /// Returns entries for a decoder's `userInfo` with which each ``JSONValue`` equals the text.
+    ///
+    /// A decoder of another text, such as JSON within a string, must not have these entries.
     /// - Parameter content: The text. The text must have the names that the decoder uses.
     /// - Returns: The entries for the `userInfo` of the decoder.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
