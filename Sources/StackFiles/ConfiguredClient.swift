@@ -22,6 +22,7 @@ public final class ConfiguredClient: Sendable {
         var kept: ReloadableState
         // With the texts of references.
         var transport: Unshown<JSONValue>
+        let baseURL: Unshown<JSONValue>
     }
 
     /// The client that the file describes.
@@ -46,6 +47,7 @@ public final class ConfiguredClient: Sendable {
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
         let transport = Unshown(resolving: file.root["transport"])
+        let baseURL = Unshown(resolving: file.root["baseURL"])
         let kept = ReloadableState()
         let parts = try file.build(with: registry, state: kept)
         client = Client(
@@ -55,7 +57,7 @@ public final class ConfiguredClient: Sendable {
         client.put(parts)
         kept.settle()
         self.registry = registry
-        state = Mutex(State(file: file, kept: kept, transport: transport))
+        state = Mutex(State(file: file, kept: kept, transport: transport, baseURL: baseURL))
     }
 
     /// The stack file that is in use.
@@ -70,7 +72,7 @@ public final class ConfiguredClient: Sendable {
     ///   error, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
-            guard file.root["baseURL"] == state.file.root["baseURL"] else {
+            guard Unshown(resolving: file.root["baseURL"]) == state.baseURL else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
                         path: "baseURL", message: "cannot change in a reload; create a new client")

@@ -133,6 +133,20 @@ struct ConfiguredClientTests {
         #expect(client.client.transport as? MockTransport !== first)
     }
 
+    @Test("A base URL behind a reference cannot change, and may be written directly")
+    func referencedBase() throws {
+        let folder = TemporaryFolder()
+        try folder.write("http://a.example/", to: "base")
+        let file = try StackFile(["baseURL": ["file": .string(folder["base"])], "stack": []])
+        let client = try ConfiguredClient(
+            file, registry: .forTests(transport), serializers: SerializerTable())
+        try client.reload(StackFile(["baseURL": "http://a.example/", "stack": []]))
+        try client.reload(file)
+        try folder.write("http://b.example/", to: "base")
+        let error = #expect(throws: ClientError.self) { try client.reload(file) }
+        #expect(error?.message.hasPrefix("baseURL: cannot change in a reload") == true)
+    }
+
     @Test("A gate whose factory fails only when it is built changes nothing either")
     func lateFailure() async throws {
         var registry = Registry.forTests(transport)
