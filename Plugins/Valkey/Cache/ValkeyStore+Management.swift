@@ -89,7 +89,8 @@ extension ValkeyStore {
     ) async throws -> (next: UInt64, names: [String]) {
         let reply = try await server.send(
             ValkeyCommand(
-                "SCAN", String(cursor), "MATCH", pattern, "COUNT", String(Self.keysAtOnce), key: node),
+                "SCAN", String(cursor), "MATCH", pattern, "COUNT", String(Self.keysAtOnce),
+                key: node),
             within: Self.managementLimit)
         guard case .array(let parts) = reply, parts.count == 2, case .bytes(let text) = parts[0],
             let next = UInt64(String(decoding: text, as: UTF8.self)),
