@@ -496,7 +496,8 @@ let package = Package(
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeMiddleware",
                 "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
                 "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeTrafficStackFiles", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
+                "TurnpikeTrafficStackFiles", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyTests", swiftSettings: settings),
         .testTarget(

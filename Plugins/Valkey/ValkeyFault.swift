@@ -42,6 +42,9 @@ enum ValkeyFault {
                 .connection,
                 "the server is a replica without its primary; give the address of the primary, or"
                     + " all addresses with commas between them")
+        // This reply answers no step. The server sends the reply and ends the connection.
+        case _ where text.contains("max number of clients"):
+            return fault(.connection, "raise the server's setting maxclients")
         case (_, .auth) where text.contains("without any password configured"):
             return fault(.auth, "the server has no password: remove the password from the URL")
         case (_, .auth) where text.contains("wrong number of arguments"):
@@ -55,8 +58,6 @@ enum ValkeyFault {
             return fault(
                 .configuration,
                 "no such database: end the URL with /0, or raise the setting \"databases\"")
-        case (_, .ping) where text.contains("max number of clients"):
-            return fault(.connection, "raise the server's setting maxclients")
         default: return nil
         }
     }

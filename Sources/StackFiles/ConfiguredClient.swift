@@ -20,6 +20,9 @@ public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
         var kept: ReloadableState
+        // With the texts of references.
+        var transport: Unshown<JSONValue>
+        let baseURL: Unshown<JSONValue>
     }
 
     /// The client that the file describes.
@@ -43,6 +46,8 @@ public final class ConfiguredClient: Sendable {
         trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
+        let transport = Unshown(resolving: file.root["transport"])
+        let baseURL = Unshown(resolving: file.root["baseURL"])
         let kept = ReloadableState()
         let parts = try file.build(with: registry, state: kept)
         client = Client(
@@ -52,7 +57,7 @@ public final class ConfiguredClient: Sendable {
         client.put(parts)
         kept.settle()
         self.registry = registry
-        state = Mutex(State(file: file, kept: kept))
+        state = Mutex(State(file: file, kept: kept, transport: transport, baseURL: baseURL))
     }
 
     /// The stack file that is in use.
@@ -60,26 +65,27 @@ public final class ConfiguredClient: Sendable {
 
     /// Loads another file.
     ///
-    /// The transport does not change if its part of the file is unchanged. The same rule applies to
-    /// the state that `shared` describes. The base URL cannot change, because earlier requests were
-    /// resolved against the base URL.
+    /// The transport does not change if its part of the file and the texts of its references are
+    /// unchanged. The same rule applies to the state that `shared` describes. The base URL cannot
+    /// change, because earlier requests were resolved against the base URL.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. After this
     ///   error, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
-            guard file.root["baseURL"] == state.file.root["baseURL"] else {
+            guard Unshown(resolving: file.root["baseURL"]) == state.baseURL else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
                         path: "baseURL", message: "cannot change in a reload; create a new client")
                 ])
             }
             let kept = ReloadableState(following: state.kept)
-            let isSameTransport = file.root["transport"] == state.file.root["transport"]
+            let transport = Unshown(resolving: file.root["transport"])
             let parts = try file.build(
-                with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)
+                with: registry, state: kept,
+                keeping: transport == state.transport ? client.transport : nil)
             client.put(parts)
             kept.settle()
-            state = State(file: file, kept: kept)
+            (state.file, state.kept, state.transport) = (file, kept, transport)
         }
     }
 }

@@ -143,9 +143,7 @@ public struct Registry: Sendable {
             let part = sharedParts[name]
         else { return nil }
         inner.stateKey = "shared"
-        // The code that reads the setting reports a mistake in a reference.
-        let silent = Settings([:], Settings.Reading())
-        return try? inner.reloadable("part", for: Unshown(silent.resolved(value, at: ""))) {
+        return try? inner.reloadable("part", for: Unshown(resolving: value)) {
             guard let made = attempt(inner, "shared", settings, { try part.make(inner) }) else {
                 throw NoPart()
             }

@@ -40,6 +40,14 @@ struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConv
     var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
+extension Unshown where Value == JSONValue {
+    // Resolves the references in a value, or in null if the value is missing. The code that reads
+    // the setting reports a mistake in a reference.
+    init(resolving value: JSONValue?) {
+        self.init(Settings([:], Settings.Reading()).resolved(value ?? .null, at: ""))
+    }
+}
+
 final class Sharing {
     let value: JSONValue?
     let kinds: [String]

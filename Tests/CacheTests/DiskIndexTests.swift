@@ -144,6 +144,19 @@ struct DiskIndexTests {
         #expect(try index.places(index.mark(of: key(5))).map(\.file) == [2])
     }
 
+    @Test("A list of all places writes nothing, also if a change is half seen or half written")
+    func listing() throws {
+        let index = try index(maxBytes: 0)
+        _ = try index.add(place(1), since: nil) { _ in [] }
+        // The mark of a second place, without the word before it.
+        var torn = try bytes()
+        torn[256 + 16 + 16 + 8] = 1
+        try torn.write(to: URL(filePath: temporary.path + "/index"))
+        let read = try #require(try DiskIndex.existing(in: folder()))
+        #expect(try read.places() == [place(1)])
+        #expect(try bytes() == torn)
+    }
+
     @Test("An index with a damaged header is replaced by an empty one")
     func damage() throws {
         let first = try index()

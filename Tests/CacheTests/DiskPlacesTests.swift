@@ -43,6 +43,27 @@ struct DiskPlacesTests {
         }
     }
 
+    @Test("A head with the highest number is replaced with its entry")
+    func highest() async throws {
+        let first = store()
+        try await put(first, key(1), "one")
+        await first.flush()
+        let file = URL(filePath: try #require(folder.entries.first))
+        var bytes = try Data(contentsOf: file)
+        let head = try #require(bytes.range(of: Data("TrpCachE".utf8))).lowerBound + 64
+        // The number is 1, and its bits are in the checksum too.
+        for (position, mask) in ([0xFE] + [UInt8](repeating: 0xFF, count: 7)).enumerated() {
+            bytes[head + position] ^= mask
+            bytes[head + 16 + position] ^= mask
+        }
+        try bytes.write(to: file)
+        let second = store()
+        let entry = try #require(try await second.entry(for: key(1)) { _ in true })
+        try await second.update(entry, to: DiskStoreTests.response(key(1), "two"))
+        await second.flush()
+        #expect(try await name(store(), key(1)) == "two")
+    }
+
     @Test("Entries that are stored together share a file, which is removed with the last one")
     func sharing() async throws {
         let store = store()

@@ -112,6 +112,41 @@ struct ConfiguredClientTests {
         #expect(made.withLock { $0 } == 2 && client.client.transport as? MockTransport !== before)
     }
 
+    @Test("A transport is created again if the text of one of its references has changed")
+    func rotated() throws {
+        let folder = TemporaryFolder()
+        var registry = Registry.forTests(transport)
+        registry.register(transport: "named") { settings in
+            let name = settings.required("name")
+            return MockTransport { _ in .ok(text: name) }
+        }
+        let name: JSONValue = ["file": .string(folder["name"])]
+        let file = try StackFile(["transport": ["use": "named", "name": name], "stack": []])
+        try folder.write("one", to: "name")
+        let client = try ConfiguredClient(
+            file, registry: registry, serializers: SerializerTable())
+        let first = try #require(client.client.transport as? MockTransport)
+        try client.reload(file)
+        #expect(client.client.transport as? MockTransport === first)
+        try folder.write("two", to: "name")
+        try client.reload(file)
+        #expect(client.client.transport as? MockTransport !== first)
+    }
+
+    @Test("A base URL behind a reference cannot change, and may be written directly")
+    func referencedBase() throws {
+        let folder = TemporaryFolder()
+        try folder.write("http://a.example/", to: "base")
+        let file = try StackFile(["baseURL": ["file": .string(folder["base"])], "stack": []])
+        let client = try ConfiguredClient(
+            file, registry: .forTests(transport), serializers: SerializerTable())
+        try client.reload(StackFile(["baseURL": "http://a.example/", "stack": []]))
+        try client.reload(file)
+        try folder.write("http://b.example/", to: "base")
+        let error = #expect(throws: ClientError.self) { try client.reload(file) }
+        #expect(error?.message.hasPrefix("baseURL: cannot change in a reload") == true)
+    }
+
     @Test("A gate whose factory fails only when it is built changes nothing either")
     func lateFailure() async throws {
         var registry = Registry.forTests(transport)

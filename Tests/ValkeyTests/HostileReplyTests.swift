@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import Turnpike
 import TurnpikeMiddleware
+import TurnpikeValkeyCache
 
 @testable import TurnpikeValkey
 
@@ -83,6 +84,20 @@ struct HostileReplyTests {
         let error = await #expect(throws: ClientError.self) {
             try await store.beat("a", of: "g", for: .seconds(3))
         }
+        #expect(error?.code == .protocol)
+    }
+
+    @Test(
+        "Pages of keys without an end are refused", .timeLimit(.minutes(1)),
+        arguments: [["1"], ["1", "2", "3", "4", "5", "6", "7"], ["a"]])
+    func cursors(cycle: [String]) async throws {
+        let server = try ScriptedServer { words in
+            guard words[0] == "SCAN" else { return words[0] == "PING" ? "+PONG" : "+OK" }
+            let next = cycle[((cycle.firstIndex(of: words[1]) ?? -1) + 1) % cycle.count]
+            return "*2\r\n$1\r\n\(next)\r\n*0"
+        }
+        let store = ValkeyStore(try ValkeyServer(url: "redis://127.0.0.1:\(server.port)"))
+        let error = await #expect(throws: ClientError.self) { try await store.list() }
         #expect(error?.code == .protocol)
     }
 }

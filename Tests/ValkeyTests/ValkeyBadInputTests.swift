@@ -179,6 +179,12 @@ struct ValkeyBadInputTests {
             Array("-DENIED Redis is running in protected mode\r\n".utf8), closes: true)
         try await expectError(
             "redis://127.0.0.1:\(denied.port)", .auth, ["protected mode", "requirepass"])
+        let full = try FixedServer(
+            Array("-ERR max number of clients reached\r\n".utf8), closes: true)
+        for login in ["", ":hunter2@"] {
+            try await expectError(
+                "redis://\(login)127.0.0.1:\(full.port)", .connection, ["raise", "maxclients"])
+        }
         let loading = try FixedServer(
             Array("-ERR a\r\n-ERR b\r\n-LOADING Redis is loading\r\n".utf8), closes: false)
         try await expectError(

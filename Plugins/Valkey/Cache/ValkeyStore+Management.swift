@@ -44,9 +44,14 @@ extension ValkeyStore {
         var seen: Set<String> = []
         var values: [Value] = []
         for node in try await server.keysOfNodes(within: Self.managementLimit) {
-            var cursor = "0"
+            var (cursor, marked, rounds): (UInt64, UInt64?, Int) = (0, nil, 0)
             repeat {
                 let (next, names) = try await scan(node, from: cursor)
+                // A cursor that occurs again begins an endless loop. The comparison with a cursor
+                // of a round with a power of two as its number finds each loop.
+                rounds += 1
+                guard next != marked, rounds < Self.maxRounds else { throw Self.unexpected }
+                if rounds & (rounds - 1) == 0 { marked = next }
                 cursor = next
                 let new = names.filter { seen.insert($0).inserted }
                 try await withThrowingTaskGroup(of: Value.self) { group in
@@ -55,7 +60,7 @@ extension ValkeyStore {
                     }
                     for try await value in group { values.append(value) }
                 }
-            } while cursor != "0"
+            } while cursor != 0
         }
         return values
     }
@@ -74,22 +79,25 @@ extension ValkeyStore {
     }
 
     private static let keysAtOnce = 128
+    private static let maxRounds = 1 << 24
+    private static var unexpected: ClientError {
+        ClientError(.protocol, "the server's reply to SCAN has an unexpected form")
+    }
 
     private func scan(
-        _ node: String?, from cursor: String
-    ) async throws -> (next: String, names: [String]) {
+        _ node: String?, from cursor: UInt64
+    ) async throws -> (next: UInt64, names: [String]) {
         let reply = try await server.send(
             ValkeyCommand(
-                "SCAN", cursor, "MATCH", pattern, "COUNT", String(Self.keysAtOnce), key: node),
+                "SCAN", String(cursor), "MATCH", pattern, "COUNT", String(Self.keysAtOnce),
+                key: node),
             within: Self.managementLimit)
-        guard case .array(let parts) = reply, parts.count == 2, case .bytes(let next) = parts[0],
+        guard case .array(let parts) = reply, parts.count == 2, case .bytes(let text) = parts[0],
+            let next = UInt64(String(decoding: text, as: UTF8.self)),
             case .array(let names) = parts[1]
-        else {
-            throw ClientError(
-                .protocol, "the server's reply to SCAN has an unexpected form")
-        }
+        else { throw Self.unexpected }
         return (
-            String(decoding: next, as: UTF8.self),
+            next,
             names.compactMap { name in
                 guard case .bytes(let bytes) = name else { return nil }
                 return String(validating: bytes, as: UTF8.self)

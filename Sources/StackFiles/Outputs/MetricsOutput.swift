@@ -12,24 +12,26 @@ final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
     private let faults: OutputFaults?
-    private let queue: DispatchQueue
+    let queue: DispatchQueue
     private let flushLimit: Duration
     // The text that was written last.
     private let written = Mutex("")
 
     /// One queue serves all files, because a new output for a file must write after the old output.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
+    // Standard error may block for ever.
+    static let errorQueue = DispatchQueue(label: "turnpike.metrics.stderr", qos: .utility)
 
     // If the path is nil, the output is standard error. If the destination blocks, such as standard
     // error without a reader, a flush ends after `flushLimit`.
     init(
         path: String?, faults: OutputFaults? = nil,
-        queue: DispatchQueue = filesQueue,
+        queue: DispatchQueue? = nil,
         flushLimit: Duration = .seconds(5)
     ) {
         self.path = path
         self.faults = faults
-        self.queue = queue
+        self.queue = queue ?? (path == nil ? Self.errorQueue : Self.filesQueue)
         self.flushLimit = flushLimit
     }
 

@@ -74,6 +74,13 @@ struct MetricsFileTests {
         #expect(open(), "it was not the queue that it waited for")
     }
 
+    @Test("Files are not written behind standard error, which may be blocked for ever")
+    func queues() {
+        let output = MetricsOutput(path: nil)
+        #expect(output.queue !== MetricsOutput(path: path).queue)
+        #expect(output.queue === MetricsOutput(path: nil).queue)
+    }
+
     @Test("A gate that a reload drops writes what it measured")
     func dropped() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -94,6 +94,7 @@ final class DiskIndex: Sendable {
         try bucket(of: mark).places.filter { $0.mark == mark }
     }
 
+    // Nothing is written, and the caller therefore need not hold the folder's lock.
     func places() throws -> [Place] {
         var all: [Place] = []
         try changeAll { all += $0.places }
@@ -173,9 +174,10 @@ final class DiskIndex: Sendable {
             var after = before
             for start in stride(from: 0, to: before.count, by: Bucket.words) {
                 let range = start..<(start + Bucket.words)
-                var bucket = Bucket(before[range])
+                let old = Bucket(before[range])
+                var bucket = old
                 try action(&bucket)
-                after.replaceSubrange(range, with: bucket.words)
+                if bucket != old { after.replaceSubrange(range, with: bucket.words) }
             }
             if after != before { try file.write(after, at: offset(first)) }
         }

@@ -159,8 +159,9 @@ struct EntryFile {
         }
     }
 
-    /// Replaces the head, or returns false if the new head does not fit.
+    /// Replaces the head, or returns false if the new head or its number does not fit.
     func replace(with response: StoredResponse) throws -> Bool {
+        guard sequence < .max else { return false }
         let new = Self.slot(response, sequence: sequence + 1)
         guard new.count <= layout.slotBytes else { return false }
         try file.write(new, at: layout.start + Int64(layout.slotOffset(1 - slot)))
