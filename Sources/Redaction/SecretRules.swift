@@ -51,13 +51,17 @@ package struct SecretRules: Sendable {
     }
 
     private func hidesAsSpelled(_ key: some Collection<UInt8>) -> Bool {
-        SecretNames.isKeyLike(key) || SecretNames.isShortKey(key) || isAdded(key)
+        SecretNames.isKeyLike(key) || isSecretWord(key)
+    }
+
+    private func isSecretWord(_ key: some Collection<UInt8>) -> Bool {
+        SecretNames.isShortKey(key) || SecretNames.isFieldName(key) || isAdded(key)
     }
 
     // Whether a part of a name is secret: `user[pwd]`, `connect.sid`.
     private func hidesPart(of key: [UInt8]) -> Bool {
         key.split { "[].".utf8.contains($0) }.contains {
-            $0.count < key.count && (SecretNames.isShortKey($0) || isAdded($0))
+            $0.count < key.count && isSecretWord($0)
         }
     }
 
@@ -73,6 +77,7 @@ package struct SecretRules: Sendable {
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
+            && !SecretNames.isFieldName(name)
     }
 
     /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.

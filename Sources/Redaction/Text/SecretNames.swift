@@ -17,7 +17,12 @@ package enum SecretNames {
         guard name.count >= 4, name.indices.contains(where: { isSecretWord(name, at: $0) }) else {
             return false
         }
-        return !describing.contains { name.hasSuffix($0) }
+        return !describes(name)
+    }
+
+    // Whether a name only describes a secret, by its letters and digits in lower case.
+    private static func describes(_ name: [UInt8]) -> Bool {
+        describing.contains { name.hasSuffix($0) }
     }
 
     // A quick check by three letters of each word, for every name in every printed text.
@@ -51,7 +56,7 @@ package enum SecretNames {
 
     /// Whether a short name of a secret is unambiguous in prose too.
     static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
-        shortKeysInText.contains(name) { $0 < 0x80 }
+        shortKeysInText.contains(name) { $0 < 0x80 } || endsInWord(name, of: lastWordsInText)
     }
 
     static func isHeader(_ name: String) -> Bool {
@@ -59,8 +64,22 @@ package enum SecretNames {
     }
 
     private static func isHeader(_ name: some Collection<UInt8>) -> Bool {
-        secretHeaders.contains(name) || isKeyLike(name)
-            || name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
+        secretHeaders.contains(name) || isKeyLike(name) || hasHeaderWord(name)
+    }
+
+    private static func hasHeaderWord(_ name: some Collection<UInt8>) -> Bool {
+        name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
+    }
+
+    /// Whether the name of a header field with a secret belongs to a secret in queries and JSON
+    /// too: `Cookie`, `X-Auth`. Without a hyphen, the last word decides: `db_pass`, `HTTP_COOKIE`.
+    static func isFieldName(_ name: some Collection<UInt8>) -> Bool {
+        if secretHeaders.contains(name) || endsInWord(name, of: lastWordsOfKeys) { return true }
+        return name.contains(0x2D) && hasHeaderWord(name) && !describes(folded(name))
+    }
+
+    private static func endsInWord(_ name: some Sequence<UInt8>, of words: WordSet) -> Bool {
+        name.contains(0x5F) && words.contains(name.split { $0 == 0x5F || $0 == 0x2D }.last ?? [])
     }
 
     /// Whether a name before a colon in text is the name of a secret header field.
@@ -99,8 +118,13 @@ package enum SecretNames {
             + " authentication-info proxy-authentication-info")
 
     // Each of these must be a separate word of a name: `X-Auth`, `X-Jwt-Assertion`.
-    private static let headerWords = WordSet(
-        "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
+    private static let headerWords = WordSet(listOfHeaderWords)
+    private static let listOfHeaderWords =
+        "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer"
+
+    // Each of these ends a name after a low line: `db_pass`.
+    private static let lastWordsOfKeys = WordSet(listOfHeaderWords + " cookie")
+    private static let lastWordsInText = WordSet("pass pwd pin otp totp")
 
     private static let shortKeys = WordSet(
         "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
