@@ -8,20 +8,21 @@ package struct SecretRules: Sendable {
     package static let mark = "REDACTED"
 
     private var headers: Set<String>
-    private var query: Set<String>
+    // The names of header fields belong to values in queries, JSON and text too.
+    private var keys: Set<String>
     package var known = SecretIndex()
 
     /// Creates the built-in rules with more names, in any case.
     package init(headers: [String] = [], query: [String] = []) {
         self.headers = Set(headers.map { $0.lowercased() })
-        self.query = Set(query.map { $0.lowercased() })
+        keys = self.headers.union(query.map { $0.lowercased() })
     }
 
     /// Returns rules that hide all that either of two rules hides.
     package func and(_ other: SecretRules) -> SecretRules {
         var rules = self
         rules.headers.formUnion(other.headers)
-        rules.query.formUnion(other.query)
+        rules.keys.formUnion(other.keys)
         rules.known.formUnion(other.known)
         return rules
     }
@@ -70,13 +71,13 @@ package struct SecretRules: Sendable {
     }
 
     private func isAdded(_ key: some Collection<UInt8>) -> Bool {
-        !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
+        !keys.isEmpty && keys.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
     /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
-        return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
+        return !keys.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
             && !SecretNames.isFieldName(name)
     }
 

@@ -70,4 +70,16 @@ struct RedactionNamesTests {
             "https://h/auth-service/Pl4nted", "https://h/first_pass/Pl4nted",
         ])
     func sentences(text: String) { #expect(Redaction.standard.text(text) == text) }
+
+    @Test("A field's name that was added hides values in JSON, forms, queries and text too")
+    func added() {
+        let rules = Redaction.standard.adding(headers: ["X-Customer"])
+        let texts = ["sent X-Customer: Pl4nted", "x-customer=Pl4nted", "x=1;X-Customer: Pl4nted"]
+        for shown in Self.shown("X-Customer", by: rules) + texts.map(rules.text) {
+            #expect(!shown.contains("Pl4nted") && shown.contains(Redaction.mark), "\(shown)")
+        }
+        #expect(Self.shown("X-Customer").allSatisfy { $0.contains("Pl4nted") })
+        let others = "X-Customers: Pl4nted, Customer: Pl4nted, code=404 cookie=Pl4nted"
+        #expect(rules.text(others) == others)
+    }
 }
