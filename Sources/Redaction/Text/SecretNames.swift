@@ -13,16 +13,28 @@ package enum SecretNames {
     /// Whether a name contains a word for a secret and does not only describe one (`token_type`).
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
-        let name = folded(name)
-        guard name.count >= 4, name.indices.contains(where: { isSecretWord(name, at: $0) }) else {
-            return false
-        }
-        return !describes(name)
+        let text = folded(name)
+        return text.count >= 4 && text.indices.contains { isSecretWord(text, at: $0) }
+            && !describes(Array(name))
     }
 
-    // Whether a name only describes a secret, by its letters and digits in lower case.
+    // Whether a name only describes a secret: one of these endings begins a word of the name.
     private static func describes(_ name: [UInt8]) -> Bool {
-        describing.contains { name.hasSuffix($0) }
+        let text = folded(name)
+        return describing.contains {
+            text.hasSuffix($0) && isBorder(name, text, at: text.count - $0.count)
+        }
+    }
+
+    // Behind a sign or a digit, where the case changes (`tokenURLType`), or behind a word for a
+    // secret (`tokentype`).
+    private static func isBorder(_ name: [UInt8], _ text: [UInt8], at start: Int) -> Bool {
+        let place = name.indices.filter { Grammar.isAlphanumeric(name[$0]) }[start]
+        guard place > 0, Grammar.lowercased(name[place - 1]) &- 0x61 < 26 else { return true }
+        let isUpper = name[(place - 1)...].prefix(3).map { $0 & 0x20 == 0 }
+        if isUpper[1], !isUpper[0] || isUpper.last == false { return true }
+        let before = Array(text[..<start])
+        return words.contains { before.hasSuffix($0) || before.hasSuffix($0 + [0x73]) }
     }
 
     // A quick check by three letters of each word, for every name in every printed text.
@@ -71,11 +83,12 @@ package enum SecretNames {
         name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
     }
 
-    /// Whether the name of a header field with a secret belongs to a secret in queries and JSON
-    /// too: `Cookie`, `X-Auth`. Without a hyphen, the last word decides: `db_pass`, `HTTP_COOKIE`.
+    /// Whether a name of a secret header field belongs to a secret in queries and JSON too.
+    ///
+    /// Without a hyphen, the last word decides: `db_pass`, `HTTP_COOKIE`, but not `auth_method`.
     static func isFieldName(_ name: some Collection<UInt8>) -> Bool {
         if secretHeaders.contains(name) || endsInWord(name, of: lastWordsOfKeys) { return true }
-        return name.contains(0x2D) && hasHeaderWord(name) && !describes(folded(name))
+        return name.contains(0x2D) && hasHeaderWord(name) && !describes(Array(name))
     }
 
     private static func endsInWord(_ name: some Sequence<UInt8>, of words: WordSet) -> Bool {
@@ -148,7 +161,8 @@ package enum SecretNames {
         """)
 
     // Harmless words that begin like a word for a secret.
-    private static let harmless = set("secretar tokeniz tokenis")
+    private static let harmless = set(
+        "secretary secretarie secretaria tokeniz tokenise tokenisa tokenisin")
 
     // Endings of names that only describe a secret.
     private static let describing = set(

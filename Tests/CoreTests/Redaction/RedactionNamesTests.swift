@@ -82,4 +82,16 @@ struct RedactionNamesTests {
         let others = "X-Customers: Pl4nted, Customer: Pl4nted, code=404 cookie=Pl4nted"
         #expect(rules.text(others) == others)
     }
+
+    @Test(
+        "A part of another word does not make a name harmless",
+        arguments: [
+            "secret_service_account", "client_secret_account", "clientSecretAccount",
+            "CLIENT_SECRET_ACCOUNT", "password_prototype", "secret_discount", "api_token_isv",
+            "X-Api-Token-Isv", "token_issued", "secret_args", "secretArgs", "secret-arn",
+        ])
+    func borders(name: String) {
+        #expect(Redaction.standard.hides(header: HTTPHeaders.Name(name)))
+        #expect(Redaction.standard.hides(key: name.utf8))
+    }
 }
