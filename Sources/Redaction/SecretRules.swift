@@ -8,20 +8,21 @@ package struct SecretRules: Sendable {
     package static let mark = "REDACTED"
 
     private var headers: Set<String>
-    private var query: Set<String>
+    // The names of header fields belong to values in queries, JSON and text too.
+    private var keys: Set<String>
     package var known = SecretIndex()
 
     /// Creates the built-in rules with more names, in any case.
     package init(headers: [String] = [], query: [String] = []) {
         self.headers = Set(headers.map { $0.lowercased() })
-        self.query = Set(query.map { $0.lowercased() })
+        keys = self.headers.union(query.map { $0.lowercased() })
     }
 
     /// Returns rules that hide all that either of two rules hides.
     package func and(_ other: SecretRules) -> SecretRules {
         var rules = self
         rules.headers.formUnion(other.headers)
-        rules.query.formUnion(other.query)
+        rules.keys.formUnion(other.keys)
         rules.known.formUnion(other.known)
         return rules
     }
@@ -51,13 +52,17 @@ package struct SecretRules: Sendable {
     }
 
     private func hidesAsSpelled(_ key: some Collection<UInt8>) -> Bool {
-        SecretNames.isKeyLike(key) || SecretNames.isShortKey(key) || isAdded(key)
+        SecretNames.isKeyLike(key) || isSecretWord(key)
+    }
+
+    private func isSecretWord(_ key: some Collection<UInt8>) -> Bool {
+        SecretNames.isShortKey(key) || SecretNames.isFieldName(key) || isAdded(key)
     }
 
     // Whether a part of a name is secret: `user[pwd]`, `connect.sid`.
     private func hidesPart(of key: [UInt8]) -> Bool {
         key.split { "[].".utf8.contains($0) }.contains {
-            $0.count < key.count && (SecretNames.isShortKey($0) || isAdded($0))
+            $0.count < key.count && isSecretWord($0)
         }
     }
 
@@ -66,13 +71,14 @@ package struct SecretRules: Sendable {
     }
 
     private func isAdded(_ key: some Collection<UInt8>) -> Bool {
-        !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
+        !keys.isEmpty && keys.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
     /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
-        return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
+        return !keys.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
+            && !SecretNames.isFieldName(name)
     }
 
     /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.

@@ -25,8 +25,8 @@ public struct Redaction: Sendable {
 
     /// Returns the same rules with more names.
     /// - Parameters:
-    ///   - headers: Header names, in any case.
-    ///   - query: Query names, in any case.
+    ///   - headers: Header names, in any case; they hide the same names in queries, JSON and text.
+    ///   - query: Query names, in any case; they hide the same names in JSON and text.
     /// - Returns: Rules that also hide the values of the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
         Redaction(rules: rules.and(SecretRules(headers: headers, query: query)))

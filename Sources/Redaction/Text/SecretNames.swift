@@ -13,11 +13,28 @@ package enum SecretNames {
     /// Whether a name contains a word for a secret and does not only describe one (`token_type`).
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
-        let name = folded(name)
-        guard name.count >= 4, name.indices.contains(where: { isSecretWord(name, at: $0) }) else {
-            return false
+        let text = folded(name)
+        return text.count >= 4 && text.indices.contains { isSecretWord(text, at: $0) }
+            && !describes(Array(name))
+    }
+
+    // Whether a name only describes a secret: one of these endings begins a word of the name.
+    private static func describes(_ name: [UInt8]) -> Bool {
+        let text = folded(name)
+        return describing.contains {
+            text.hasSuffix($0) && isBorder(name, text, at: text.count - $0.count)
         }
-        return !describing.contains { name.hasSuffix($0) }
+    }
+
+    // Behind a sign or a digit, where the case changes (`tokenURLType`), or behind a word for a
+    // secret (`tokentype`).
+    private static func isBorder(_ name: [UInt8], _ text: [UInt8], at start: Int) -> Bool {
+        let place = name.indices.filter { Grammar.isAlphanumeric(name[$0]) }[start]
+        guard place > 0, Grammar.lowercased(name[place - 1]) &- 0x61 < 26 else { return true }
+        let isUpper = name[(place - 1)...].prefix(3).map { $0 & 0x20 == 0 }
+        if isUpper[1], !isUpper[0] || isUpper.last == false { return true }
+        let before = Array(text[..<start])
+        return words.contains { before.hasSuffix($0) || before.hasSuffix($0 + [0x73]) }
     }
 
     // A quick check by three letters of each word, for every name in every printed text.
@@ -51,7 +68,7 @@ package enum SecretNames {
 
     /// Whether a short name of a secret is unambiguous in prose too.
     static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
-        shortKeysInText.contains(name) { $0 < 0x80 }
+        shortKeysInText.contains(name) { $0 < 0x80 } || endsInWord(name, of: lastWordsInText)
     }
 
     static func isHeader(_ name: String) -> Bool {
@@ -59,8 +76,23 @@ package enum SecretNames {
     }
 
     private static func isHeader(_ name: some Collection<UInt8>) -> Bool {
-        secretHeaders.contains(name) || isKeyLike(name)
-            || name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
+        secretHeaders.contains(name) || isKeyLike(name) || hasHeaderWord(name)
+    }
+
+    private static func hasHeaderWord(_ name: some Collection<UInt8>) -> Bool {
+        name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
+    }
+
+    /// Whether a name of a secret header field belongs to a secret in queries and JSON too.
+    ///
+    /// Without a hyphen, the last word decides: `db_pass`, `HTTP_COOKIE`, but not `auth_method`.
+    static func isFieldName(_ name: some Collection<UInt8>) -> Bool {
+        if secretHeaders.contains(name) || endsInWord(name, of: lastWordsOfKeys) { return true }
+        return name.contains(0x2D) && hasHeaderWord(name) && !describes(Array(name))
+    }
+
+    private static func endsInWord(_ name: some Sequence<UInt8>, of words: WordSet) -> Bool {
+        name.contains(0x5F) && words.contains(name.split { $0 == 0x5F || $0 == 0x2D }.last ?? [])
     }
 
     /// Whether a name before a colon in text is the name of a secret header field.
@@ -99,8 +131,13 @@ package enum SecretNames {
             + " authentication-info proxy-authentication-info")
 
     // Each of these must be a separate word of a name: `X-Auth`, `X-Jwt-Assertion`.
-    private static let headerWords = WordSet(
-        "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
+    private static let headerWords = WordSet(listOfHeaderWords)
+    private static let listOfHeaderWords =
+        "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer"
+
+    // Each of these ends a name after a low line: `db_pass`.
+    private static let lastWordsOfKeys = WordSet(listOfHeaderWords + " cookie")
+    private static let lastWordsInText = WordSet("pass pwd pin otp totp")
 
     private static let shortKeys = WordSet(
         "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
@@ -124,7 +161,8 @@ package enum SecretNames {
         """)
 
     // Harmless words that begin like a word for a secret.
-    private static let harmless = set("secretar tokeniz tokenis")
+    private static let harmless = set(
+        "secretary secretarie secretaria tokeniz tokenise tokenisa tokenisin")
 
     // Endings of names that only describe a secret.
     private static let describing = set(

@@ -88,7 +88,10 @@ extension SecretScanner {
         }
         if isMember { return search.rules.hides(key: text) ? .anywhere : .none }
         if search.rules.hidesInText(text) { return .anywhere }
-        if sign == UInt8(ascii: ":"), SecretNames.isHeaderInText(text) { return .anywhere }
+        let isField =
+            sign == UInt8(ascii: ":")
+            ? SecretNames.isHeaderInText(text) : name.isQuoted && SecretNames.isFieldName(text)
+        if isField { return .anywhere }
         return endsSpokenName(name.range) ? .anywhere : .none
     }
 

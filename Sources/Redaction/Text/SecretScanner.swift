@@ -240,7 +240,9 @@ struct SecretScanner {
         guard let start = segment, start <= position else { return }
         let range = start..<position
         if let before = segmentBefore, !before.isEmpty, isMade(range),
-            search.rules.hides(key: bytes[before])
+            search.rules.hides(key: bytes[before]),
+            // A word such as "auth" in the name of a service is no secret name.
+            SecretNames.isKeyLike(bytes[before]) || !SecretNames.isFieldName(bytes[before])
         {
             hide(range, isNamed: true)
         }

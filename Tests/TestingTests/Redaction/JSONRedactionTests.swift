@@ -37,4 +37,13 @@ struct JSONRedactionTests {
         #expect(Self.recorded(kept) == kept)
         #expect(Self.recorded(#"{"code":471100}"#) == #"{"code":0}"#)
     }
+
+    @Test(
+        "A field with a secret is not recorded as a member, nor its value elsewhere",
+        arguments: ["Cookie", "Set-Cookie", "X-Auth", "X-Session", "db_pass", "user_pwd"])
+    func fields(name: String) {
+        #expect(
+            Self.recorded(#"{"\#(name)":"session=Pl4ntedS3cret","name":"Ada"}"#)
+                == #"{"\#(name)":"REDACTED","name":"Ada"}"#)
+    }
 }
