@@ -27,7 +27,7 @@ extension LintCase {
             [.redirect(limit: 3), .cookies()], "4 responses"),
         LintCase(
             "credential-outside-redirect", [.bearer(token: "t"), .redirect()],
-            [.redirect(), .bearer(token: "t")], "another origin"),
+            [.redirect(), .bearer(token: "t")], "another of the credential's origins"),
         LintCase(
             "cache-outside-redirect", [.cache(), .redirect()], [.redirect(), .cache()], "10 hops"),
         LintCase(
