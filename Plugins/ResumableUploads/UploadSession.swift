@@ -173,6 +173,7 @@ struct UploadSession {
         let answer = try await answer(to: request(.head, [.cacheControl: "no-store"]))
         let head = answer.head
         if [404, 410].contains(head.status.code), sent.count == length {
+            if let over { return .finished(over) }
             url = nil
             throw ClientError(
                 .uploadLost, "the upload resource is gone, perhaps because the upload is complete",
@@ -189,11 +190,11 @@ struct UploadSession {
         }
         resumedFrom = resumedFrom ?? offset
         let step = try next(offset, head)
-        guard dialect.isOver(head, length: length) else { return step }
+        over = dialect.isOver(head, length: length) ? answer.response : nil
+        guard let over else { return step }
         if offset < length { throw endedEarly(at: offset, head) }
         // In the draft, the server may repeat the response to the content.
-        over = answer.response
-        return dialect == .tus ? answer.response.map { .finished($0) } ?? step : step
+        return dialect == .tus ? .finished(over) : step
     }
 
     private mutating func send(from offset: Int64) async throws -> Step {

@@ -70,7 +70,7 @@ package struct SecretRules: Sendable {
         "[].".utf8.contains(byte) || EscapeDecoder.beginsEscape(byte) ? 1 : 0
     }
 
-    private func isAdded(_ key: some Collection<UInt8>) -> Bool {
+    func isAdded(_ key: some Collection<UInt8>) -> Bool {
         !keys.isEmpty && keys.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
@@ -78,7 +78,7 @@ package struct SecretRules: Sendable {
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !keys.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
-            && !SecretNames.isFieldName(name)
+            && (isAdded(name) || !SecretNames.isFieldName(name))
     }
 
     /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.

@@ -72,17 +72,18 @@ public final class ConfiguredClient: Sendable {
     ///   error, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
+            let kept = ReloadableState(following: state.kept)
+            let transport = Unshown(resolving: file.root["transport"])
+            let parts = try file.build(
+                with: registry, state: kept,
+                keeping: transport == state.transport ? client.transport : nil)
+            // After the build, because an unreadable reference is a mistake of its own.
             guard Unshown(resolving: file.root["baseURL"]) == state.baseURL else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
                         path: "baseURL", message: "cannot change in a reload; create a new client")
                 ])
             }
-            let kept = ReloadableState(following: state.kept)
-            let transport = Unshown(resolving: file.root["transport"])
-            let parts = try file.build(
-                with: registry, state: kept,
-                keeping: transport == state.transport ? client.transport : nil)
             client.put(parts)
             kept.settle()
             (state.file, state.kept, state.transport) = (file, kept, transport)

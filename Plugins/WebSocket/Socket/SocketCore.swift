@@ -157,7 +157,10 @@ final class SocketCore: Sendable {
         }
         if content.isEmpty && !isLast { return }
         let fragment = WebSocket.Fragment(content: content, isText: isText, isLast: isLast)
-        while !inbox.put(fragment) { try await inbox.waitForRoom() }
+        while !inbox.put(fragment) {
+            try await inbox.waitForRoom()
+            state.withLock { $0.hasRead = true }
+        }
     }
 
     // MARK: The end

@@ -85,14 +85,18 @@ package enum SecretNames {
 
     /// Whether a name of a secret header field belongs to a secret in queries and JSON too.
     ///
-    /// Without a hyphen, the last word decides: `db_pass`, `HTTP_COOKIE`, but not `auth_method`.
+    /// Except in `X-Auth-User`, the last word decides: `db_pass`, but not `auth-method`.
     static func isFieldName(_ name: some Collection<UInt8>) -> Bool {
         if secretHeaders.contains(name) || endsInWord(name, of: lastWordsOfKeys) { return true }
-        return name.contains(0x2D) && hasHeaderWord(name) && !describes(Array(name))
+        guard name.contains(0x2D), hasHeaderWord(name) else { return false }
+        if name.starts(with: "x-".utf8, by: { Grammar.lowercased($0) == $1 }) {
+            return !describes(Array(name))
+        }
+        return lastWordsOfKeys.contains(name.split { $0 == 0x2D }.last ?? [])
     }
 
-    private static func endsInWord(_ name: some Sequence<UInt8>, of words: WordSet) -> Bool {
-        name.contains(0x5F) && words.contains(name.split { $0 == 0x5F || $0 == 0x2D }.last ?? [])
+    private static func endsInWord(_ name: some Sequence<UInt8>, of list: WordSet) -> Bool {
+        name.contains(0x5F) && list.contains(name.split { $0 == 0x5F || $0 == 0x2D }.last ?? [])
     }
 
     /// Whether a name before a colon in text is the name of a secret header field.

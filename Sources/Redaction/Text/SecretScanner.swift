@@ -243,6 +243,7 @@ struct SecretScanner {
             search.rules.hides(key: bytes[before]),
             // A word such as "auth" in the name of a service is no secret name.
             SecretNames.isKeyLike(bytes[before]) || !SecretNames.isFieldName(bytes[before])
+                || search.rules.isAdded(bytes[before])
         {
             hide(range, isNamed: true)
         }

@@ -44,8 +44,8 @@ struct RedactionNamesTests {
     @Test(
         "An ordinary name hides nothing",
         arguments: [
-            "session_count", "auth_type", "auth-type", "session-limit", "author", "passed",
-            "compass", "pinned", "input", "session_title", "auth_method", "pass_rate", "x_author",
+            "session_count", "auth_type", "auth-type", "auth-method", "session-limit", "author", "passed",
+            "session-name", "compass", "pinned", "input", "session_title", "auth_method", "pass_rate", "x_author",
             "co_author", "x-passed", "user_input", "cookies", "cookie_consent", "bypass",
             "token_count", "tokenCount", "tokencount", "secretary", "tokenized", "tokenizer",
             "passwordPolicy", "promptTokensDetails", "tokens_limit", "tokenscount",
@@ -81,6 +81,16 @@ struct RedactionNamesTests {
         #expect(Self.shown("X-Customer").allSatisfy { $0.contains("Pl4nted") })
         let others = "X-Customers: Pl4nted, Customer: Pl4nted, code=404 cookie=Pl4nted"
         #expect(rules.text(others) == others)
+    }
+
+    @Test("A name that was added is secret, also if it ends like the name of a field")
+    func addedField() {
+        let rules = Redaction.standard.adding(query: ["user_session", "db_auth"])
+        let path = "GET /user_session/4711a2b9c8d7e6f5"
+        for text in ["user_session=Pl4nted", "db_auth: Pl4nted", path] {
+            #expect(rules.text(text).contains(Redaction.mark), "\(text)")
+            #expect(!Redaction.standard.text(text).contains(Redaction.mark), "\(text)")
+        }
     }
 
     @Test(

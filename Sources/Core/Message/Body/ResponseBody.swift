@@ -186,7 +186,7 @@ public struct ResponseBody: Sendable {
         return prefix
     }
 
-    /// Reads the content in advance, until at least `maxBytes` bytes are read.
+    /// Reads the content in advance, until more than `maxBytes` bytes are read.
     /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
