@@ -67,8 +67,7 @@ struct UploadSession {
     mutating func run() async throws -> FinishedUpload {
         defer { note?.close() }
         var step = try await takeUp()
-        var (failures, most) = (0, Int64(0))
-        var isAnew = false
+        var (failures, most, isAnew) = (0, Int64(0), false)
         while true {
             let limit = partLimit
             do {

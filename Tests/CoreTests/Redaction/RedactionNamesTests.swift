@@ -44,8 +44,10 @@ struct RedactionNamesTests {
     @Test(
         "An ordinary name hides nothing",
         arguments: [
-            "session_count", "auth_type", "auth-type", "auth-method", "session-limit", "author", "passed",
-            "session-name", "compass", "pinned", "input", "session_title", "auth_method", "pass_rate", "x_author",
+            "session_count", "auth_type", "auth-type", "auth-method", "session-limit", "author",
+            "passed",
+            "session-name", "compass", "pinned", "input", "session_title", "auth_method",
+            "pass_rate", "x_author",
             "co_author", "x-passed", "user_input", "cookies", "cookie_consent", "bypass",
             "token_count", "tokenCount", "tokencount", "secretary", "tokenized", "tokenizer",
             "passwordPolicy", "promptTokensDetails", "tokens_limit", "tokenscount",
