@@ -48,6 +48,6 @@ public struct CancelReason: Sendable {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The same reason, except that a time limit also ends complete and broken bodies.
+    /// A reason with which a time limit also ends complete and broken bodies.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

@@ -5,8 +5,8 @@
 /// When a time limit ends, the caller gets an error at once, even if an inner gate does not end. A
 /// time limit comes from ``Context/deadline`` or from a gate such as `Deadline`. The limit
 /// therefore runs the inner gates in a separate task, which costs an allocation and a thread switch
-/// for each call. If all inner gates and the transport conform to this protocol, the limit runs
-/// them in the caller's task.
+/// for each call. If all inner gates and the transport conform to this protocol, the limit runs the
+/// inner gates in the caller's task.
 ///
 /// ```swift
 /// struct Signature: Interceptor, PromptlyCancellable {

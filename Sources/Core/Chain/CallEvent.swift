@@ -136,7 +136,7 @@ public struct CallEvent: Sendable {
         }
     }
 
-    /// Returns the start of the request content without secrets, or nil if it is not in memory.
+    /// Returns the start of request content in memory, without secrets; nil for other content.
     public func requestContent(upTo maxBytes: Int, redaction: Redaction = .standard) -> String? {
         guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
             return nil

@@ -88,7 +88,7 @@ public struct GatePass: Sendable {
     let plan: Plan
     let position: Int
 
-    /// The name of the gate, which is read from the gate only when this property is read.
+    /// The name of the gate, which the gate returns when this property is read.
     public var gateName: String { plan.gateName(at: position) }
 }
 
@@ -108,7 +108,7 @@ struct CallPlace {
 
 final class CallStream: Sendable {
     private let first: any CallReader
-    // A call nearly always has no such readers, and an empty list takes no memory.
+    // Few calls have their own readers, and an empty list takes no memory.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 

@@ -39,9 +39,9 @@ final class CallRecord: Sendable {
 
     var lastSent: Request? { state.withLock { $0.lastSent } }
 
-    /// The request as last sent or, before the first send, as described, and the start of the call.
+    /// The last sent request (before the first send, the described request), and the call's start.
     ///
-    /// An exchange that a gate makes itself begins with the send.
+    /// A side call of a gate has no start, and begins with the send.
     var beginning: (request: Request?, start: MonotonicInstant?) {
         state.withLock { state in
             let timeline = state.exchanges.timeline
@@ -76,7 +76,7 @@ final class CallRecord: Sendable {
     /// `Retry-After`.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
-        // The call was too slow, even if nothing was sent.
+        // The described request is shown, because a late call may have sent nothing.
         let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
         let full = error.completed(
             sent: isLate ? beginning.request : lastSent, attempts: sends,
@@ -101,7 +101,7 @@ final class CallRecord: Sendable {
 
     func explainDeadline(_ text: String) { state.withLock { $0.placeAtDeadline = text } }
 
-    /// What the call waits for; nil if the call waits for nothing.
+    /// The reason for the current wait, or nil if the call does not wait.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
@@ -118,7 +118,7 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Stores the reason for a wait until the next send or until nil, for the error of a deadline.
+    /// Stores the reason for a wait, for the error of a deadline, until the next send or until nil.
     ///
     /// Stores nothing if an earlier request may still be running.
     func waits(_ text: String?) {
@@ -141,7 +141,7 @@ final class CallRecord: Sendable {
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
 
-    /// Uses the one extra send of a call without a retry gate after a lost connection.
+    /// Takes the extra send after a lost connection, which a call without a retry gate has once.
     func takeResend(limit: Int) -> Bool {
         state.withLock { state in
             if state.hasResent || state.sends - state.hops.count >= limit { return false }

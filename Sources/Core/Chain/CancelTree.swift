@@ -30,7 +30,7 @@ struct CancelTree: ~Copyable, Sendable {
 
     private let outer: CallRecord?
     private let state = Mutex(State())
-    // False if no call was cancelled, which avoids a loop over the outer contexts.
+    // False if no call was cancelled; a false flag avoids a loop over the outer contexts.
     private let hasReasons = Atomic(false)
 
     init(inside outer: CallRecord?) { self.outer = outer }
@@ -124,8 +124,8 @@ private struct CancelList {
 
     struct Entry {
         let number: UInt64
-        // SAFETY: this property is used only under the lock of the tree. A context removes all
-        // entries of the context under this lock before its memory is freed.
+        // SAFETY: this property is used only under the lock of the tree. Before the memory of a
+        // context is freed, the context removes all its entries under this lock.
         unowned(unsafe) let scope: Context
         let listener: Listener
     }

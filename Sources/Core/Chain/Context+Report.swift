@@ -17,7 +17,7 @@ extension Context {
 
     /// Reports that an exchange has ended before its transport started the request.
     ///
-    /// The error of a deadline then has this text, and does not say that the server had not
+    /// The error of a deadline has this text instead of the statement that the server has not
     /// answered. The outer loggers and the readers of the call receive the text, too.
     /// - Parameters:
     ///   - reason: Why the request was not started, without secrets.
@@ -106,8 +106,8 @@ extension Context {
 
     private func pause(for duration: Duration) async throws {
         let moment = OneShot<Void>()
-        // The handler is registered before the timer, because a test may cancel as soon as its
-        // clock has the timer.
+        // The handler is registered before the timer, because a test may cancel as soon as the
+        // test's clock has the timer.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {
@@ -120,7 +120,7 @@ extension Context {
     /// Reports that a gate follows a redirect.
     ///
     /// The outer loggers and the readers of the call receive the report, and ``hops`` gets an
-    /// entry. The gate needs its own limit, because a redirect does not count as a send.
+    /// entry. The gate must limit the redirects, because a redirect does not count as a send.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.
@@ -150,7 +150,7 @@ extension Context {
         }
     }
 
-    /// Begins a part of the call, and returns the context for the part, or nil without readers.
+    /// Begins a part of the call, and returns the context for the part; nil if no reader exists.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()
@@ -189,7 +189,7 @@ extension Context {
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response; if nil, the head in the error.
+    ///   - head: The head of the response, or nil for the head in the error.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(

@@ -17,7 +17,7 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // Without this check, a cancelled call could still send: the task begins before the task is
+        // The check is needed, because a task of a cancelled call begins before the task is
         // cancelled.
         try checkCancellation()
         let answer = OneShot<Value>()

@@ -260,7 +260,7 @@ public final class Context: Sendable {
     /// the readers of this call also read the new call.
     /// - Parameter isOneTime: Whether even the end of the client does not cancel the new call,
     ///   because the exchange cannot be repeated (such as a use of a refresh token). The creator
-    ///   must end a call with this property.
+    ///   must end a one-time call.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil

@@ -15,8 +15,8 @@
 ///
 /// When a group is shut down, the group shuts down its gates. A group handles only the request
 /// options that it declares in `handledOptions`. A call may set an option that only a gate in the
-/// group handles (``RequestOptions``). Such a call also gets a gate around the stack, because the
-/// group may not apply.
+/// group handles (``RequestOptions``). A call with such an option also gets a gate around the
+/// stack, because the group may skip the request.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
@@ -47,7 +47,7 @@ extension Gate {
 
 /// A gate that does not share its state with equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Passes the equal gates that are before this gate in the stack. The framework calls this
+    /// Tells the gate which equal gates are before this gate in the stack. The framework calls this
     /// method when a client is created and when the client's stack is replaced.
     /// - Parameter others: The equal gates that a request passes before this gate.
     func place(after others: [any PlacedGate])

@@ -3,7 +3,7 @@
 /// The result of an attempt, from which gates decide what to do next.
 ///
 /// A rejected response and a returned response have the same ``head``. A retry gate can therefore
-/// decide by the status, with a validator inside or outside.
+/// use the status, whether a validator is inside or outside the retry gate.
 public struct Outcome: Sendable {
     /// The request that the gate passed to the inner gates.
     public let request: Request

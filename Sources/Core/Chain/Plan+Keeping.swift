@@ -56,7 +56,7 @@ extension ResponseBody {
     fileprivate func kept(upTo maxBytes: Int, in context: Context) async throws -> ResponseBody {
         if let bound = context.idleBound { bound.limit(self, context.timeSource) }
         let canceller = canceller
-        // The body may belong to another context.
+        // A cancellation of this context must also end a body that belongs to another context.
         let registration = context.onCancel { canceller.cancel($0) }
         defer { registration.end() }
         return try await readAhead(upTo: maxBytes)

@@ -24,7 +24,7 @@ extension Plan {
                 request, from: position,
                 in: context.freshAttempt(context.call.record.nextAttempt(), rule))
         }
-        // The outermost retry gate of a call creates this value and ends it.
+        // The outermost retry gate of a call creates and ends this value.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
         var attempts = 0
@@ -182,7 +182,7 @@ extension Plan {
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
-            // If an inner gate delayed the response, the time of the transport is the right time.
+            // The transport's time is used, because an inner gate may delay the response.
             let headAt = max(response.headAt ?? context.timeSource.now, begin)
             response.body.onEnd { [head = response.head] end in
                 recorder.record(

@@ -28,7 +28,7 @@ import Synchronization
     let nodes: [Node]
     // One entry for each node, and one entry for the transport at the end.
     private let promptEnds: [Bool]
-    // -1 if the stack has no retry gate.
+    // The position of the innermost retry gate, or -1 without a retry gate.
     private let innermostRetry: Int
     // The last position that may prove the identity of the client, or -1; `Int.min` before the
     // first use.
@@ -214,7 +214,7 @@ import Synchronization
         }
     }
 
-    /// Runs the interceptors and the rest; inlined, because a frame may cost an allocation.
+    /// The function is inlined, because a frame may cost an allocation.
     @inline(__always)
     private func wrap(
         _ request: Request, from position: Int, in context: Context
@@ -291,7 +291,7 @@ import Synchronization
         }
     }
 
-    // The function is synchronous, because it must call the synchronous requirement.
+    // An asynchronous function would call the asynchronous `adapt`.
     func adapt(
         _ adapter: any SynchronousRequestAdapter, _ request: inout Request, _ context: Context
     ) throws {
@@ -352,7 +352,7 @@ extension Plan.Node {
     }
 }
 
-/// A reference to a gate, because copies of the gate cost more.
+/// A reference to a gate, which costs less than a copy of the gate.
 @usableFromInline final class Kept<Gate: Sendable>: Sendable {
     @usableFromInline let value: Gate
 

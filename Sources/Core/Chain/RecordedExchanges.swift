@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The exchanges of a call, of which the shown exchange defines the timeline and the progress.
+/// The exchanges of a call; the shown exchange defines the timeline and the progress.
 ///
 /// Attempts of a hedged call overlap. The shown exchange is the exchange that was sent last.
 /// Another exchange becomes the shown exchange if it is answered first, if it is read before the
@@ -98,7 +98,7 @@ struct RecordedExchanges {
         if shown.phase != .answered, !isGivenUp() { show(number) }
     }
 
-    /// Counts bytes that were read from a body, unless the body is only drained (a losing hedge).
+    /// Counts bytes that were read from a body, but not those of a discarded body (a losing hedge).
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {

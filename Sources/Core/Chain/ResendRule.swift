@@ -10,7 +10,7 @@ enum ResendRule: Sendable {
     case retried(by: Kept<any RequestRetrier>, Request)
     /// A repeatable request is sent again if this limit immediately has a permit.
     case limited(@Sendable () -> (@Sendable () -> Void)?)
-    /// The rules of outer contexts, for a context without outer contexts.
+    /// The rules of all outer contexts, stored in a context that has no outer context.
     case several([ResendRule])
 }
 

@@ -3,7 +3,7 @@
 public import TurnpikeSupport
 
 extension Response {
-    /// Returns a shared response as the response of a call, whose cancellation ends the body.
+    /// Returns a shared response for a call; a cancellation of the call ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
         response.history = context.call.record
@@ -14,7 +14,7 @@ extension Response {
         return response
     }
 
-    /// Discards a response, after which its connection can serve other requests.
+    /// Discards a response, and frees the connection for other requests.
     ///
     /// The method reads at most 64 KiB of the body for at most 100 ms. If the body is still
     /// incomplete, the method cancels the transfer. A gate must call this method for each response
@@ -35,8 +35,8 @@ extension Response {
         }
         let limit = max(Self.drainLimit, maxBytes)
         let canceller = body.canceller
-        // The body may belong to another context. The handler is registered before the timer, as in
-        // `Context.sleep(for:)`.
+        // A cancellation of this context must also end a body that belongs to another context. The
+        // handler is registered before the timer, as in `Context.sleep(for:)`.
         let registration = context.onCancel { canceller.cancel($0) }
         let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
         defer {

@@ -84,7 +84,7 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Stops the time; if the context was cancelled, the error of the reason replaces the result.
+    /// Stops the timer; if the context was cancelled, the error of the reason replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
@@ -113,7 +113,7 @@ struct ContextLimit: Sendable {
 }
 
 extension ResponseBody {
-    /// Ends the body when the context is cancelled, and stops the time when the body ends.
+    /// Ends the body when the context is cancelled, and stops the timer when the body ends.
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {

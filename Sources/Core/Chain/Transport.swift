@@ -8,8 +8,8 @@
 /// or a task that reads the body is cancelled, or if the body is released.
 ///
 /// An ``Exchange`` follows the rules for the end of an exchange. The transport passes received data
-/// to the exchange, and stops if the exchange requires it. If the content is available at once, as
-/// in a file, the transport needs only a ``ResponseBodySource``.
+/// to the exchange, and stops if the exchange requires a stop. If the content is available at once,
+/// as in a file, the transport needs only a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
@@ -36,7 +36,7 @@ public protocol Transport: Sendable {
     ///   the context is cancelled, the method throws the error of ``Context/cancelReason`` at once.
     func send(_ request: Request, context: Context) async throws -> Response
 
-    /// Cancels the running exchanges, closes the connections, and returns when all are closed.
+    /// Cancels the running exchanges, and returns when all connections are closed.
     ///
     /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
     /// before it calls this method (``Client/shutdown(grace:cancellingWith:)``).

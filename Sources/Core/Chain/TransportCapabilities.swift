@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a transport can do in addition to sending a request and streaming its response.
+/// The abilities of a transport, in addition to sending a request and streaming the response.
 ///
 /// If a call needs a capability that the transport does not have, the call fails with
 /// ``ClientError/Code/unsupported`` before anything is sent. `TransportConformance` in

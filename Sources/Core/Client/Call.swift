@@ -171,7 +171,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// A separate function, because its values must take no memory in a suspended call's frame.
+    /// The function is separate, because the frame of a suspended call must not hold these values.
     @inline(never)
     private func complete(
         accept: [MediaType], in running: (plan: Plan, context: Context)
@@ -196,7 +196,7 @@ public struct Call: Sendable {
     @inline(never)
     private func chosen(_ response: Response, in context: Context) -> Response {
         var response = response
-        // The response comes from a gate and not from the transport.
+        // A response from a gate has no history, unlike a response from the transport.
         if response.history == nil { response.history = context.call.record }
         context.call.record.didChoose(response.exchange)
         context.tell(.responded(response))
@@ -254,8 +254,8 @@ extension Context {
 extension Request {
     /// Moves user information from the URL into a Basic credential (RFC 7617).
     ///
-    /// The credential is sent only to the origin of the URL. A call does this before the first gate
-    /// runs. If a gate creates a request, the gate calls this method for the new request.
+    /// The credential is sent only to the origin of the URL. The method runs before the first gate
+    /// of a call. If a gate creates a request, the gate calls this method for the new request.
     public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

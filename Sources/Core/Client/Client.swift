@@ -56,8 +56,8 @@ public final class Client: Sendable {
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
             baseOrigin: base?.origin)
-        // The identifier comes from the random source: clients with the same seed have the same
-        // call identifiers.
+        // Clients with the same seed have the same call identifiers, because the identifier comes
+        // from the random source.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())
         stack.placeGates()
@@ -192,8 +192,8 @@ public final class Client: Sendable {
     /// such as a resumed download or a reconnecting event stream, fails with the same code.
     ///
     /// After the cancellation, the client waits at most one second for the cancelled calls, because
-    /// the gates may record the end of each call. A response that a caller holds but does not read
-    /// does not end by itself. The gates shut down one after the other, outermost first, without a
+    /// the gates may record the end of each call. A response that a caller holds without reading
+    /// does not end. The gates shut down one after the other, outermost first, without a
     /// time limit. The shared state of the gates ends last
     /// (``replace(stack:transport:onShutdown:)``). If the task is cancelled, only the grace period
     /// ends early.

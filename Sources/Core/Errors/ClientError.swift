@@ -32,7 +32,7 @@ public struct ClientError: Error, Sendable {
         var attachment: (any Sendable)?
     }
 
-    // An error is one pointer wide, because the details are in a class.
+    // The details are in a class, which makes an error one pointer wide.
     private final class Storage: Sendable {
         let details: Details
 
@@ -121,7 +121,7 @@ public struct ClientError: Error, Sendable {
 
     func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
 
-    /// Returns the error of a later exchange of a call whose earlier request was answered.
+    /// Returns the error for a later exchange of a call whose earlier request was answered.
     ///
     /// A gate that sends again after an answer, for example after a redirect, throws this error.
     /// With this error, the call counts as sent, even if the later request was not sent.
@@ -130,13 +130,13 @@ public struct ClientError: Error, Sendable {
         return changed { $0.transfer = TransferState(.receiving) }
     }
 
-    /// Returns the error of a second send, if the request was already written once.
+    /// Returns the error for a second send of a request that was already written once.
     var behindASend: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.sending) }
     }
 
-    /// A value for code that knows the type of the value, which is never printed.
+    /// A value for code that knows the type of the value; the value is never printed.
     public var attachment: (any Sendable)? { details.attachment }
 
     /// Returns the error with a value that ``attachment`` returns.
@@ -154,7 +154,7 @@ public struct ClientError: Error, Sendable {
 }
 
 extension Request {
-    // The request is stored without large content, because an error may live long.
+    // The request is stored without large content, because an error may be stored for a long time.
     fileprivate var withoutLargeBody: Request {
         if body.isEmpty || (body.inMemory?.count ?? .max) <= 4096 { return self }
         var request = self

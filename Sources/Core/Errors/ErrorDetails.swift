@@ -34,11 +34,11 @@ public struct TransferState: Hashable, Sendable {
     public let bodyBytesSent: Int64
     /// Whether a kept-alive connection ended before the first byte of a response.
     ///
-    /// In most cases, the server has closed the idle connection just before the request. But the
-    /// server may also have read and performed the request. A transport therefore never repeats a
-    /// request after a lost connection. If the request is repeatable (``Request/isRepeatable``),
-    /// the client sends the request again. A retry gate counts this send as an attempt. Without a
-    /// retry gate, the client sends once more.
+    /// In most cases, the server has closed the idle connection just before the request. In other
+    /// cases, the server may have read and performed the request. A transport therefore never
+    /// repeats a request after a lost connection. If the request is repeatable
+    /// (``Request/isRepeatable``), the client sends the request again. A retry gate counts this
+    /// send as an attempt. Without a retry gate, the client sends the request once more.
     public let lostReusedConnection: Bool
 
     /// Creates a state.

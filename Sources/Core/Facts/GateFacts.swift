@@ -16,8 +16,8 @@
 /// }
 /// ```
 public struct GateFacts: Sendable {
-    /// What the gate does, as the end of a sentence that begins with the gate's name, such as
-    /// `makes up to 3 attempts, 100 ms to 10 s apart`.
+    /// The work of the gate, as a phrase that follows the gate's name, such as `makes up to 3
+    /// attempts, 100 ms to 10 s apart`.
     public var summary: String
     /// The effects of the gate on calls, in order.
     public var effects: [GateEffect]
@@ -41,7 +41,7 @@ public struct GateFacts: Sendable {
     /// the credentials of the callers.
     public var knowsCaller = false
 
-    /// Whether the gate stores responses without a partition, for the use of other clients too.
+    /// Whether the gate stores responses without a partition, which other clients may use.
     public var lacksPartition = false
 
     /// Whether the gate adds a value that depends on the content, such as a signature.
@@ -163,7 +163,7 @@ public struct GateOrder: Sendable {
     public let relation: Relation
     /// The kind of the other gates.
     public let kind: GateKind
-    /// The harm of another order, as a sentence.
+    /// A sentence about the harm of another order.
     public let reason: String
 
     /// Creates an order.

@@ -41,7 +41,7 @@ public final class GateFigures: Sendable {
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// From now on, reports to another meter or to none.
+    /// Reports later figures to another meter or to no meter.
     ///
     /// The gauges of the gate are removed from the old meter.
     public func move(to meter: (any GateMeter)?) {

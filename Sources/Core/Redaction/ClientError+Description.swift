@@ -23,7 +23,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            // Hedges, replays and redirects are sends too, and an attempt may end before a send.
+            // The number includes hedges, replays and redirects; an attempt may end before a send.
             let times = attempts == 1 ? "once" : "\(attempts) times"
             let sent = attempts == history.count ? "" : ", sent \(times)"
             text += " [\(history.count) attempts\(sent): \(outcomes)]"
@@ -34,7 +34,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         return text
     }
 
-    /// The message without secrets, for printing it alone.
+    /// The message without secrets, for printing without the other parts of the error.
     public var shownMessage: String { rules.unescapedText(message) }
 
     /// The description of the cause without secrets.

@@ -25,8 +25,8 @@ public struct Redaction: Sendable {
 
     /// Returns the same rules with more names.
     /// - Parameters:
-    ///   - headers: Header names, in any case; they hide the same names in queries, JSON and text.
-    ///   - query: Query names, in any case; they hide the same names in JSON and text.
+    ///   - headers: Header names in any case; the names are also hidden in queries, JSON and text.
+    ///   - query: Query names, in any case; these names are also hidden in JSON and text.
     /// - Returns: Rules that also hide the values of the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
         Redaction(rules: rules.and(SecretRules(headers: headers, query: query)))
@@ -43,7 +43,7 @@ public struct Redaction: Sendable {
     /// A number that grows with each known secret.
     public var secretCount: Int { rules.known.version }
 
-    /// Whether the list of known secrets is full, so that later secrets may stay visible.
+    /// Whether the list of known secrets is full, and later secrets may therefore stay visible.
     public var isFull: Bool { rules.known.isFull }
 
     /// Whether a text contains a known secret.
@@ -63,7 +63,7 @@ public struct Redaction: Sendable {
 
     /// Whether the content of an XML element or attribute is hidden, without regard to the prefix.
     ///
-    /// Short names are ambiguous: `<Key>` may be a file name in a listing, `<Code>` an error code.
+    /// Short names are ambiguous; `<Key>` may be a file name, and `<Code>` an error code.
     public func hides(element name: ArraySlice<UInt8>) -> Bool { rules.hides(element: name) }
 
     /// Whether the value of a name is the name of a sibling: `{"name": "password", "value": …}`.
@@ -106,11 +106,11 @@ public struct Redaction: Sendable {
     ///
     /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched. All other
     /// content, and text whose charset does not extend ASCII, such as UTF-16, is replaced by its
-    /// size and type. Of broken JSON, the part that could be parsed is shown.
+    /// size and type. If JSON is broken, the result is the part that could be parsed.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
-    ///   - isCut: Whether the content was truncated, so that a secret at the end may be incomplete.
+    ///   - isCut: Whether the content was truncated, and a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         if data.isEmpty { return "" }

@@ -85,8 +85,8 @@ public final class RedactionPass {
 
     /// Returns a value of content without its secrets, or nil if the value has no secrets.
     ///
-    /// The search finds URLs, credentials and assignments, with or without escapes. JSON in the
-    /// value is parsed, and so is base64 of JSON.
+    /// The search finds URLs, credentials and assignments, with or without escapes. The search also
+    /// parses JSON in the value, and base64 of JSON.
     /// - Parameters:
     ///   - text: The value without the escapes of the content.
     ///   - isCut: Whether the value was truncated, perhaps within a secret.
@@ -98,7 +98,7 @@ public final class RedactionPass {
     /// Returns bytes without known secrets and without credentials of a known form, or nil if the
     /// bytes contain neither.
     /// - Parameters:
-    ///   - bytes: Bytes of any kind, or the whole of a parsed content.
+    ///   - bytes: Bytes of any kind, or a whole content that was parsed.
     ///   - isText: Whether to search the bytes a second time, without escapes and line breaks.
     ///   - isCut: Whether the bytes were truncated, perhaps within a secret.
     /// - Returns: The bytes without the secrets.

@@ -74,12 +74,12 @@ extension ContentSerializer {
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        // The next function is not called here, because a call costs another asynchronous frame.
+        // This code repeats the next function, because a call costs another asynchronous frame.
         let content = try await response.body.collect(upTo: context.maxBytes)
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content, and converts it with `read` instead of ``serialize(_:of:)``.
+    /// Collects the content, and converts the content with `read` instead of ``serialize(_:of:)``.
     public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output

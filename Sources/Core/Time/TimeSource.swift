@@ -15,7 +15,7 @@ public protocol TimeSource: Sendable {
     /// The current wall-clock time, for HTTP dates.
     var date: Date { get }
 
-    /// Runs a handler once after a delay, unless the token is cancelled before.
+    /// Runs a handler once after a delay, unless the token is cancelled earlier.
     ///
     /// The handler runs on a thread of the time source, and must return quickly. If the delay is
     /// zero or less, the handler runs as soon as possible, but never before this method returns.

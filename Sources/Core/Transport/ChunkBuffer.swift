@@ -83,7 +83,7 @@ public enum BodyChunk: Sendable {
     let count: Int
     private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    // Chunks up to this size are copied: a copy costs less than a `Data` with a deallocator.
+    // Chunks up to this size are copied, because a copy is cheaper than a `Data` deallocator.
     private static let small = 4096
 
     /// Takes ownership of memory.

@@ -166,12 +166,12 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     }
 
     private func decode(with decoder: ContentDecoder) throws -> Data {
-        // Without output, the reader gets no chunk, after which it could check for a cancellation.
+        // Without output, the reader gets no chunk and cannot check for a cancellation.
         if Task.isCancelled { cancel(.task) }
         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
         do {
-            // Nested codings multiply. Limits on the output have no effect if the last decoder has
-            // no output. The factor is that of ``Limits``.
+            // The ratios of nested codings multiply, and limits on the output have no effect if the
+            // last decoder has no output. The factor is the default of ``Limits``.
             if passed > max(1 << 20, 100 * taken.load(ordering: .relaxed)) {
                 throw ContentDecoder.fault(
                     "the response's nested content codings grow to more than 100 times the bytes"

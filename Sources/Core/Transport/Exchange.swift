@@ -231,7 +231,7 @@ extension Exchange: ReadySource {
     public var arrival: ResponseBodyArrival {
         core.state.withLock { state in
             switch state.end {
-            // The rest of an abandoned response does not arrive, and time limits may end it.
+            // The rest of an abandoned response never arrives; time limits may end the response.
             case nil, .givenUp: .underWay
             case .complete: .complete
             case .broken: .broken

@@ -145,8 +145,8 @@ public struct Flow: Sendable, Hashable {
     }
 }
 
-/// A continuation with a result, with which the code resumes the continuation outside a lock.
-// SAFETY: resumed once, by the code that took the continuation.
+/// A continuation with the result for it; the code resumes the continuation outside a lock.
+// SAFETY: the code that took the continuation resumes the continuation once.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>
     private let result: Result<Value, any Error>

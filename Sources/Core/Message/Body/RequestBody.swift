@@ -19,7 +19,7 @@ public struct RequestBody: Sendable {
 
     let source: Source
 
-    /// The media type that is sent as `Content-Type` if the request has none.
+    /// The media type that is sent as `Content-Type` if the request has no such field.
     public var contentType: MediaType?
 
     /// No content.
@@ -200,7 +200,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The bytes, or nil if they are not in memory or if trailer fields follow.
+    /// The bytes, or nil if the bytes are not in memory or trailer fields follow.
     public var inMemory: Data? {
         switch source {
         case .empty: Data()
@@ -284,7 +284,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Checks the files of the body: a missing file must be an error before anything is sent.
+    /// Checks the files of the body, because a missing file must be an error before the send.
     func checkFiles() throws {
         switch source {
         case .file(let file): _ = try file.extent()

@@ -7,7 +7,7 @@ extension ResponseBody {
     /// Ends the body with ``ClientError/Code/idleTimeout`` if the body stalls or is too slow.
     ///
     /// The time counts only while the reader of the body waits. If several limits are set, the
-    /// limit that ends first ends the body.
+    /// first exceeded limit ends the body.
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
     ///   - minBytes: The minimum number of bytes in a window; 0 allows any rate.

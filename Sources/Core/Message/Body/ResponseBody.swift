@@ -208,7 +208,7 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The reader of a body, whose release ends the transfer, even if the response still exists.
+    /// The reader of a body, which ends the transfer when released, even if the response exists.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 

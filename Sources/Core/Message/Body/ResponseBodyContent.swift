@@ -8,8 +8,7 @@ enum ResponseBodyContent {
     /// The bytes are in ``ResponseBodyStorage``.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case ready(any ReadySource)
-    // The case is indirect, because each read of an enum with a value of any size would copy the
-    // enum.
+    // The case is indirect, because each read of the enum would otherwise copy the stored value.
     indirect case source(any ResponseBodySource)
 
     var arrival: ResponseBodyArrival {

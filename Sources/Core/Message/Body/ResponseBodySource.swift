@@ -152,7 +152,7 @@ final class TransformedSource: WrappingSource {
         return hasEnded.exchange(true, ordering: .relaxed) ? nil : try cancelling(finish)
     }
 
-    // After an error, the connection must not stay in use as long as the response exists.
+    // After an error, the connection must not stay in use until the response is released.
     private func cancelling<Value>(_ work: () throws -> Value) throws -> Value {
         do {
             return try work()

@@ -85,7 +85,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    /// Starts a read: throws in a cancelled task, and returns a chunk that needs no wait.
+    /// Starts a read, and returns a chunk that is available without a wait.
     func takeReady() throws -> ReadyChunk {
         if Task.isCancelled { cancel(.task) }
         let (hasEnded, handlers) = state.withLock { state in
@@ -205,7 +205,7 @@ final class ResponseBodyStorage: Sendable {
         if hasEnded { content.cancel(reason) }
     }
 
-    /// Ends a body without content at once, because no code may ever read the body.
+    /// Ends a body without content at once, because perhaps no code reads the body.
     func endIfNothingComes() { if length == 0, arrival == .complete { end(.finished) } }
 
     @discardableResult

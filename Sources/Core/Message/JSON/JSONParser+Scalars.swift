@@ -119,7 +119,7 @@ extension JSONParser {
         let isNegative: Bool
         let magnitude: UInt64?
 
-        /// Whether the number may exceed the range of `Double`; only a conversion decides.
+        /// Whether the number may exceed the range of `Double`, which only a conversion shows.
         var mayBeOutOfRange: Bool { !isInteger && range.count > 4 }
     }
 

@@ -57,6 +57,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 }
 
 extension HTTPMethod: DescriptionReflectable {
-    /// The name of the method, which is hidden if it is not a token and may therefore be a secret.
+    /// The name of the method; a name that is not a token is hidden, because it may be a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
 }

@@ -21,7 +21,7 @@ public struct RequestOptions: Sendable {
     /// Creates empty options.
     public init() {}
 
-    /// The value of a key, or nil if the call does not set it.
+    /// The value of a key, or nil if the call does not set the key.
     public subscript<Key: OptionKey>(key: Key.Type) -> Key.Value? {
         get {
             if entries.isEmpty { return nil }

@@ -116,7 +116,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol version (`1.1`, `2`, `3`), if the transport knows it.
     public let version: String?
 
-    /// Whether the response comes from a store; its cookies and HSTS policy were processed earlier.
+    /// Whether the response comes from a store, and cookies and HSTS were processed earlier.
     public var isStored = false
 
     /// Creates a head.
@@ -141,7 +141,7 @@ public struct Hop: Sendable, Hashable {
     }
 }
 
-/// The data of a call for the responses; a class conforms without an allocation.
+/// The data of a call that a response refers to; a reference to a class needs no allocation.
 protocol ResponseHistory: AnyObject, Sendable {
     var timeline: Timeline { get }
 

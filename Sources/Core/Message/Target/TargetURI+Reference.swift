@@ -7,8 +7,8 @@ extension TargetURI {
     /// resolves the reference (§5.2).
     ///
     /// Characters that are not allowed in a path, query or fragment are percent-encoded. Escapes
-    /// stay unchanged. Foundation differs: if one character of a part is not allowed, Foundation
-    /// also encodes all escapes of that part (`a b%20c` as `a%20b%2520c`).
+    /// stay unchanged. Foundation would encode all escapes of a part that has a character that is
+    /// not allowed (`a b%20c` as `a%20b%2520c`).
     /// - Parameters:
     ///   - reference: The reference. If the reference is empty, the result is nil.
     ///   - base: The URI against which a relative reference is resolved.
@@ -72,7 +72,7 @@ extension TargetURI {
             && bytes[(index + 1)...(index + 2)].allSatisfy(Grammar.isHexDigit)
     }
 
-    // MARK: What cannot be read
+    // MARK: Faults of unreadable text
 
     static func fault(ofUnreadable text: String) -> String {
         let fault = "the URL cannot be parsed (RFC 3986)"

@@ -56,7 +56,7 @@ public struct MockResponse: Sendable {
 
     /// A response whose content arrives in chunks, each of which arrives when the caller reads it.
     ///
-    /// An unread chunk has not arrived, and a time limit that ends therefore ends an unread body.
+    /// An unread chunk has not arrived, and the end of a time limit therefore ends an unread body.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
@@ -185,7 +185,7 @@ public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 
     /// Creates a latency distribution.
-    /// - Parameter quantile: Returns the latency that a share (0..<1) of all responses stay within.
+    /// - Parameter quantile: Returns the latency that a share (0..<1) of responses does not exceed.
     public init(quantile: @escaping @Sendable (Double) -> Duration) { self.quantile = quantile }
 
     /// No latency.
