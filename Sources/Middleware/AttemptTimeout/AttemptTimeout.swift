@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// Ends an attempt if the response head does not arrive within a limit.
 ///
-/// Place this gate inside a retry gate. If an attempt takes longer, it fails with the code
+/// Place this gate inside a retry gate. If the head takes longer, the attempt fails with the code
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and the retry gate may send the request
 /// again. If the deadline of the call ends before this limit, the call fails with the error of the
 /// deadline. ``IdleTimeout`` and ``Deadline`` limit the body.
@@ -63,7 +63,7 @@ extension AttemptTimeout: PromptlyCancellable {
 
 enum AttemptTimeoutOption: RequestOptionKey {
     /// A request that a gate sends for all calls, such as a request for a token, does not have this
-    /// option and therefore gets no limit.
+    /// option and has no limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
     static var gatePlace: GatePlace { .innermost }

@@ -65,8 +65,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
         facts.passedOver = obstacle(to: request)
         // Zstandard needs 17 MiB of memory at level 9. The memory of zlib is negligible.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
-        // For incompressible content, the compressed size is larger by at most this number of
-        // bytes; see zlib's deflateBound() and ZSTD_compressBound().
+        // Incompressible content grows by at most this number of bytes when compressed; see zlib's
+        // deflateBound() and ZSTD_compressBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             let extra = count / (coding == .zstd ? 256 : 1000) + 1024
             facts.effects.append(.holdsMemory(atMost: count + extra + own))
@@ -100,8 +100,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
                     return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
-            // The compressor is created before the send, because the call must fail here if the
-            // library is missing.
+            // If the library is missing, the call must fail before the send.
             _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type

@@ -14,7 +14,7 @@ extension Cookie {
     ///   - date: The current date.
     ///   - suffixes: The public suffixes. A `Domain` must be the registrable domain of the host, or
     ///     a subdomain of the registrable domain. If the list is empty, the cookie is sent only to
-    ///     the host that set it.
+    ///     the host that set the cookie.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
@@ -131,8 +131,8 @@ enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day beyond the end of its month is refused, because `HTTPDate` would count it as a day
-        // of the next month.
+        // A day beyond the end of the month is refused, because `HTTPDate` would count the day as
+        // part of the next month.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }

@@ -5,7 +5,7 @@ public import TurnpikeSupport
 
 /// One cookie of a jar (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {
-    /// Which requests of other sites carry a cookie.
+    /// The rule for sending a cookie with requests of other sites.
     public enum SameSite: String, Sendable, Hashable {
         /// The cookie is not sent if another site has redirected the request.
         case strict = "Strict"
@@ -21,7 +21,7 @@ public struct Cookie: Sendable, Hashable {
     public let value: String
     /// The domain that the cookie names, or the host that set the cookie, in lower case.
     public let domain: String
-    /// Whether the cookie is sent only to the host that set it, and not to subdomains.
+    /// Whether the cookie is sent only to the host that set the cookie, and not to subdomains.
     public let isHostOnly: Bool
     /// The prefix of the paths to which the cookie is sent.
     public let path: String
@@ -80,7 +80,7 @@ public struct Cookie: Sendable, Hashable {
     /// Matches the path by RFC 6265bis §5.1.4.
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // The reason why a jar cannot store the cookie, or nil if the jar can store it.
+    // The reason why a jar cannot store the cookie, or nil if a jar can store the cookie.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }
@@ -160,7 +160,7 @@ enum CookieRules {
     static func path(of uri: TargetURI) -> String { uri.path.isEmpty ? "/" : uri.path }
 }
 
-/// In the file of a jar, each cookie is one line of JSON.
+/// A cookie as one line of JSON, for the file of a jar.
 extension Cookie {
     var line: JSONValue {
         var object: JSONObject = [

@@ -9,14 +9,14 @@ public import TurnpikeSupport
 /// A jar has bounds: 4096 bytes for the name and value of a cookie, 180 cookies for a domain, and
 /// 3,000 cookies in total. If a bound is reached, the jar removes expired cookies first, and the
 /// least recently sent cookies next. Within a domain, the jar removes cookies without `Secure`
-/// before others. One request gets at most 8190 bytes of cookies.
+/// before cookies with `Secure`. One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. The jar replaces the whole file one second after a change, and on
 /// `shutdown` of the client. The file contains only cookies that have an expiry date. The jar skips
 /// a line of the file that is not a cookie. When a jar opens the file, the jar removes the
 /// temporary files of a process that was killed during a write.
 ///
-/// The path may be a link: the jar replaces the target of the link. This user or the superuser must
+/// If the path is a link, the jar replaces the target of the link. This user or the superuser must
 /// own the file, the link and the folder, and no other user may have write access. The jar accepts
 /// a folder such as `/tmp`, where users cannot change the files of other users. If a condition does
 /// not hold, the initializer throws an error. If a condition fails later, the cookies stay in
@@ -35,7 +35,7 @@ public final class CookieJar: CookieStorage {
 
     /// Creates a jar in memory.
     /// - Parameter suffixes: The public suffixes, for which no cookie may be set. If the list is
-    ///   empty, the jar sends a cookie only to the host that set it.
+    ///   empty, the jar sends each cookie only to the host that set the cookie.
     public init(suffixes: PublicSuffixes = .standard) {
         self.suffixes = Mutex(suffixes)
         file = nil
@@ -47,7 +47,7 @@ public final class CookieJar: CookieStorage {
     ///   - suffixes: The public suffixes, for which no cookie may be set.
     ///   - timeSource: Measures the delay before a write.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and the jar
-    ///   cannot read it or must not trust it. The message has the path and the reason.
+    ///   cannot read or must not trust the file. The message has the path and the reason.
     public init(
         file path: String, suffixes: PublicSuffixes = .standard,
         timeSource: any TimeSource = SystemTimeSource()
@@ -73,7 +73,7 @@ public final class CookieJar: CookieStorage {
         }
     }
 
-    // A full jar, including the attribute names in JSON, needs fewer bytes.
+    // A full jar needs fewer bytes than this limit, including the attribute names in JSON.
     private static let maxFileBytes = 32 << 20
 
     /// All cookies, including expired ones, in no particular order.

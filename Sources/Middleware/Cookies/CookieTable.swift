@@ -18,8 +18,8 @@ struct CookieTable: Sendable {
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds or replaces a cookie, or removes it if the cookie has expired, and returns whether the
-    /// table changed.
+    /// Adds, replaces or (if it has expired) removes a cookie, and returns whether the table
+    /// changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
         clock += 1
@@ -46,8 +46,8 @@ struct CookieTable: Sendable {
         return !(before.map { Grammar.areSame($0.value, cookie.value) && $0 == cookie } ?? false)
     }
 
-    // Returns the cookies for a host that meet a condition, and marks them as used. Domains above
-    // `top` are not searched.
+    // Returns the cookies for a host that meet a condition, and marks these cookies as used.
+    // Domains above `top` are not searched.
     mutating func use(
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {

@@ -5,7 +5,7 @@ public import TurnpikeSupport
 
 /// Sends cookies, and stores the cookies that servers set.
 ///
-/// Place this gate inside ``Redirect``, because each hop needs the cookies of the hop's host. Place
+/// Place this gate inside ``Redirect``, because each hop needs the cookies of another host. Place
 /// this gate inside ``HSTS`` too, because only https requests get `Secure` cookies. The gate stores
 /// the cookies of each final response, including redirects and responses that an inner validator
 /// refuses.
@@ -16,7 +16,7 @@ public import TurnpikeSupport
 /// ```
 ///
 /// If the caller sets a `Cookie` line, the gate sends that line unchanged, without cookies of the
-/// jar. A jar belongs to one identity: use different jars and clients for different users.
+/// jar. A jar belongs to one identity; use different jars and clients for different users.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
     // If the storage is a jar, the gate reports write errors of the jar's file.

@@ -7,17 +7,17 @@ public import TurnpikeSupport
 ///
 /// No cookie may be set for a public suffix.
 ///
-/// ``standard`` is an empty list, which cannot distinguish `github.io` from `example.com`. With
-/// this list, the jar ignores the `Domain` of a cookie, and sends the cookie only to the host that
-/// set it. The jar refuses a `Domain` with one label, or with two labels that resemble a registry
-/// (`co.uk`). With a file in the format of the Public Suffix List (publicsuffix.org), the jar can
-/// send a cookie to a whole domain, up to the registered name.
+/// ``standard`` is an empty list, which cannot distinguish `github.io` from `example.com`. With the
+/// empty list, the jar ignores the `Domain` of a cookie, and sends the cookie only to the host that
+/// set the cookie. The jar refuses a `Domain` with one label, or with two labels that resemble a
+/// registry (`co.uk`). With a file in the format of the Public Suffix List (publicsuffix.org), the
+/// jar can send a cookie to a whole domain, up to the registered name.
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
     private let exceptions: Set<String>
 
-    /// An empty list, with which a jar sends a cookie only to the host that set it.
+    /// An empty list, with which a jar sends a cookie only to the host that set the cookie.
     public static let standard = PublicSuffixes()
 
     private init() {
@@ -76,8 +76,8 @@ public struct PublicSuffixes: Sendable {
         return suffix(tails) == domain
     }
 
-    /// Returns the registered name above a host: the public suffix and one more label (RFC 6265bis
-    /// §2.3).
+    /// Returns the registered name above a host, which is the public suffix and one more label (RFC
+    /// 6265bis §2.3).
     /// - Parameter host: The host, in any spelling.
     /// - Returns: The registered name, in lower case and ASCII. The result is nil if the host is a
     ///   suffix or an address, or if the list is empty.
@@ -123,8 +123,8 @@ public struct PublicSuffixes: Sendable {
         return tails.lastIndex { $0.utf8.count > suffix.utf8.count }.map { String(tails[$0]) }
     }
 
-    // Follows the algorithm of publicsuffix.org: an exception takes precedence over the longest
-    // rule, and the longest rule over the last label.
+    // Follows the algorithm of publicsuffix.org: an exception takes precedence over all rules, and
+    // the longest rule over the last label.
     private func suffix(_ tails: [Substring]) -> Substring {
         if let place = tails.firstIndex(where: { exceptions.contains(String($0)) }) {
             return tails[min(place + 1, tails.count - 1)]

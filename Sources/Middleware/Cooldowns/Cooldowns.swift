@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Stores until when nothing is sent to an origin that answered 429 or 503 with `Retry-After`.
+/// Stores the time until which an origin gets no requests after a 429 or 503 with `Retry-After`.
 ///
 /// ``Retry`` and the limits of `TurnpikeTraffic` start cool-downs, and wait until cool-downs end.
 ///
@@ -19,7 +19,7 @@ import TurnpikeSupport
 /// retry gate is inside the limit, pass the same object to both gates.
 ///
 /// With a ``CooldownSharing``, each replica reports its cool-downs to the other replicas. While
-/// other replicas do not answer, a replica uses only the cool-downs that it has started.
+/// other replicas do not answer, a replica knows only its own cool-downs.
 public final class Cooldowns: Sendable {
     private struct Entry: BoundedMapEntry {
         var until = MonotonicInstant(nanoseconds: .min)
@@ -32,13 +32,13 @@ public final class Cooldowns: Sendable {
     private let sharing: (any CooldownSharing)?
     private let key: (@Sendable (Request) -> String?)?
     private let entries = Mutex(BoundedMap<QuotaKey, Entry>())
-    // The end of the last cool-down, with which a call avoids a look-up if no cool-down lasts.
+    // The end of the last cool-down; after this time, a call needs no look-up.
     private let end = Atomic<Int64>(.min)
 
     /// Creates cool-downs.
     /// - Parameters:
     ///   - sharing: Reports the cool-downs to other replicas; if nil, nothing is reported.
-    ///   - longest: The longest cool-down, also for a longer `Retry-After`.
+    ///   - longest: The longest cool-down; a longer `Retry-After` is shortened to this time.
     ///   - key: Returns the part of the origin that a cool-down applies to, such as the name
     ///     of an account. Pass the same function to the `key(_:)` of a limit. ``Retry`` uses this
     ///     key, but a limit uses its own function.
@@ -77,7 +77,7 @@ public final class Cooldowns: Sendable {
         }
     }
 
-    /// Begins a cool-down if a response has `Retry-After`, and reports it to the other replicas.
+    /// Begins a cool-down if a response has `Retry-After`, and reports the cool-down to replicas.
     public func note(
         _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,
         in context: Context
@@ -106,7 +106,7 @@ public final class Cooldowns: Sendable {
         let until = now.advanced(by: min(duration, longest))
         let isNews = entries.withLock { entries in
             entries.update(key, orMake: Entry()) { entry in
-                // If two gates see the same response, only one of them begins a cool-down.
+                // If two gates see the same response, only one of the gates begins a cool-down.
                 let isNews = entry.until.advanced(by: .milliseconds(100)) < until
                 entry.until = max(entry.until, until)
                 return isNews
@@ -139,7 +139,7 @@ public protocol CooldownSharing: Sendable {
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }
 
-/// The scope of a quota or a cool-down: an origin, and perhaps an account of that origin.
+/// The origin to which a quota or a cool-down applies, and perhaps an account of that origin.
 public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The origin, or nil for all origins together.
     public let origin: Origin?

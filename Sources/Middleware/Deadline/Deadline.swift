@@ -91,7 +91,7 @@ public enum DeadlineOption: RequestOptionKey {
 /// The instant when the caller of this service stops waiting
 /// (``TurnpikeCore/Call/deadline(until:)``).
 enum CallerDeadlineOption: RequestOptionKey {
-    // This limit never ends, and only the option limits the call.
+    // The limit of this gate never ends, and only the option limits the call.
     static func gate(for value: MonotonicInstant) -> (any Gate)? { Deadline(.seconds(1 << 40)) }
 }
 

@@ -92,8 +92,8 @@ public struct Fallback: Interceptor {
         return try await answer(outcome, context)
     }
 
-    // If a deadline inside this gate has ended, the outcome is a failure. If a deadline outside
-    // this gate has ended, the context is cancelled.
+    // The end of a deadline inside this gate is a failure. The end of a deadline outside this gate
+    // cancels the context.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error.map(ClientError.isCancellation) ?? false
             || context.cancelReason != nil || Task.isCancelled

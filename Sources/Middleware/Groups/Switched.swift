@@ -66,7 +66,7 @@ public final class Switch: Sendable {
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // A hash selects the calls; this choice is independent of the sampling of logs.
+        // A hash selects the calls, independently of the sampling of logs.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }
@@ -91,7 +91,7 @@ public final class Switch: Sendable {
 
 /// Gates behind a ``Switch``.
 ///
-/// For a request that does not pass through the gates, the only cost is one check of the switch.
+/// A request that does not pass through the gates costs only one check of the switch.
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

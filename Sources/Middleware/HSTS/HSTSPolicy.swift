@@ -22,8 +22,8 @@ struct HSTSPolicy: Hashable, Sendable {
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            // The code splits bytes, because a search for a `Character` may have to read any amount
-            // of earlier text.
+            // The code splits bytes, because a search for a `Character` may read any amount of
+            // earlier text.
             let parts = directive.utf8.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
             ).map { Substring($0) }

@@ -11,7 +11,7 @@ public import TurnpikeSupport
 /// full. The store therefore loses no hosts if the clock of the system is wrong for a while.
 ///
 /// The file has mode 0600. The store replaces the whole file one second after a change. The store
-/// skips a line that is not valid. The file must meet the same conditions as the file of a
+/// skips a line that is not valid. The conditions for the file are those of the file of a
 /// ``CookieJar``. Clients of one process should share a store, because two stores with one file
 /// overwrite each other's hosts. Clients whose stack files name the same file share one store.
 public final class HSTSStore: Sendable {
@@ -53,7 +53,7 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// The hosts in alphabetical order, including expired ones.
+    /// The hosts in alphabetical order, including expired hosts.
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
     func requiresTLS(_ host: String, at date: Date) -> Bool {
@@ -126,7 +126,7 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes those 10 % of the hosts that expire first: one sort then serves many insertions.
+    // Removes the 10 % of the hosts that expire first, because one sort must serve many insertions.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

@@ -34,7 +34,7 @@ public struct CredentialScope: Sendable {
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the redirects of this request count; other attempts may have other redirects.
+        // Only redirects of this request count, because other attempts may have other redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
@@ -119,7 +119,7 @@ public struct CredentialOrigins: Sendable {
 
     /// The origin of the client's base URL.
     ///
-    /// Without a base URL, the origin is that of the first request that passes through the gate.
+    /// Without a base URL, the origin of the first request that passes through the gate.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Returns ``own`` for several gates that share one origin.

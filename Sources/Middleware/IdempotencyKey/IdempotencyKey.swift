@@ -39,7 +39,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
             passedOver: isMet ? nil : "\(request?.method.description ?? "") gets no key")
     }
 
-    /// Sets the key if the request has none.
+    /// Sets the key if the request has no key.
     public func adapt(_ request: inout Request, context: Context) {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(

@@ -85,7 +85,7 @@ extension IdleTimeout: PromptlyCancellable {}
 
 enum IdleTimeoutOption: RequestOptionKey {
     /// A request that a gate sends for all calls, such as a request for a token, does not have this
-    /// option and therefore gets no limit.
+    /// option and has no limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// The gate is innermost, because each attempt has its own body.

@@ -29,7 +29,7 @@ public struct Limits: PhasedInterceptor {
         /// Decoded content of 1 MiB is always allowed. If the transport counts the encoded bytes
         /// (libcurl), the factor applies to the bytes received so far. If the transport does not
         /// count the encoded bytes (URLSession), the factor applies to the whole content, if the
-        /// server declares its size. The factor does not apply to event streams, because a
+        /// server declares the size. The factor does not apply to event streams, because a
         /// repetitive stream may have a high factor over days. The limit ``line`` applies to each
         /// event.
         public var ratio: Int
@@ -38,7 +38,7 @@ public struct Limits: PhasedInterceptor {
         /// No server needs more than two codings, and each coding multiplies the possible size of a
         /// small response. The limit applies to the codings that remain in the head after the
         /// transport has decoded the content. The transport limits the codings that the transport
-        /// decodes (libcurl: five).
+        /// itself decodes (libcurl: five).
         public var codings: Int
         /// The maximum number of bytes of one line, item or event of a stream.
         public var line: Int

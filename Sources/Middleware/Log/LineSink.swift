@@ -39,7 +39,7 @@ public final class LineSink: LogSink {
 
     /// Creates a sink with a closure that writes the lines.
     ///
-    /// For a `FileHandle`: `LineSink { try handle.write(contentsOf: $0) }`.
+    /// For example, `LineSink { try handle.write(contentsOf: $0) }` writes to a `FileHandle`.
     /// - Parameters:
     ///   - capacity: The maximum number of lines that wait.
     ///   - maxBytes: The maximum number of bytes of the lines that wait.
@@ -73,7 +73,7 @@ public final class LineSink: LogSink {
 
     /// Creates a sink that appends to a file, and creates a missing file with mode 0600.
     ///
-    /// A FIFO that no process reads is refused, because opening it would block.
+    /// A FIFO that no process reads is refused, because opening the FIFO would block.
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - capacity: The maximum number of lines that wait.
@@ -93,7 +93,7 @@ public final class LineSink: LogSink {
 
     var waiting: Int { state.withLock { $0.waiting } }
 
-    /// Queues a line, or drops it if the queue is full.
+    /// Queues a line, or drops the line if the queue is full.
     public func write(_ line: String) {
         let text = Grammar.escaped(line) + "\n"
         let size = text.utf8.count
@@ -166,8 +166,8 @@ private enum StandardError {
 
 /// A destination of log lines.
 ///
-/// Writing must not block: a sink whose destination may block needs a bounded queue, and drops
-/// lines when the queue is full.
+/// Writing must not block; a sink with a slow destination needs a bounded queue, and drops lines
+/// when the queue is full.
 public protocol LogSink: Sendable {
     /// Takes a line without its line break.
     func write(_ line: String)
@@ -180,7 +180,7 @@ public protocol LogSink: Sendable {
     func flush() async
 }
 
-/// Keeps the latest lines in memory, for tests.
+/// A sink that stores the latest lines in memory, for tests.
 public final class MemoryLogSink: LogSink {
     private let kept = Mutex<[String]>([])
     private let capacity: Int
@@ -206,8 +206,8 @@ public final class MemoryLogSink: LogSink {
 
 /// The sinks whose queued lines are written when the process exits.
 ///
-/// The C library calls ``flush()`` on the thread that exits (`atexit`). At that time, the threads
-/// of the queues still run.
+/// The C library calls ``flush()`` on the thread that exits (`atexit`). The threads of the queues
+/// still run at this time.
 enum SinksAtExit {
     private struct Entry {
         weak var sink: LineSink?

@@ -8,9 +8,9 @@ import TurnpikeSupport
 ///
 /// If the gate is outermost, the gate logs calls, with their retries and redirects. If the gate is
 /// inside a retry gate, the gate logs attempts. A stack may have a gate in both places. The gate
-/// redacts secrets before a line reaches the sink (``/TurnpikeCore/Redaction/standard``). You can
-/// add names of secrets, but you cannot remove any. The length of a line is bounded, and a line
-/// contains no control character.
+/// redacts secrets before a line reaches the sink (``/TurnpikeCore/Redaction/standard``). Code can
+/// add names of secrets to the rules, but cannot remove names. The length of a line is bounded, and
+/// a line contains no control character.
 ///
 /// ```swift
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
@@ -23,7 +23,7 @@ public struct Log: RequestLogger {
         case error
         /// One line for each request, retry, redirect and message of a gate.
         case info
-        /// In addition, one line for each event of a request, with the header fields.
+        /// Also one line for each event of a request, with the header fields.
         case debug
 
         /// Whether the left level writes fewer lines than the right level.

@@ -86,7 +86,7 @@ struct LogRecord {
         }
     }
 
-    // OpenTelemetry counts these ends of a body as errors of an HTTP client.
+    // These ends of a body are errors of an HTTP client by the conventions of OpenTelemetry.
     private static func isFailure(_ end: ResponseBodyEnd, _ status: HTTPStatus?) -> Bool {
         if case .failed = end.reason { return true }
         return (status?.code ?? 0) >= 400

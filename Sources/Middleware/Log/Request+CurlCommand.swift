@@ -37,7 +37,7 @@ extension Request {
         }
         let content = CurlContent(self, redaction: redaction, maxBytes: maxBodyBytes)
         if content.isSent, !headers.contains(.contentType) {
-            // If no type is given, curl declares the content as a form.
+            // If no type is specified, curl declares the content as a form.
             let type = body.contentType.map { " \($0)" } ?? ""
             words += ["--header", ShellWord.quoted("Content-Type:" + type)]
         }

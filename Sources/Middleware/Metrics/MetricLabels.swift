@@ -114,7 +114,7 @@ struct PrometheusNames {
     }
 
     // Names of metrics have letters, digits, underscores and colons, and do not start with a digit.
-    // The names in `taken` are in use already.
+    // The names in `taken` are already in use.
     static func metrics(taken: Set<String>) -> Self { Self(others: ["_", ":"], taken: taken) }
 
     // Names of labels have letters, digits and underscores. A label does not start with a digit,
@@ -130,8 +130,8 @@ struct PrometheusNames {
         self.taken = taken
     }
 
-    // Returns a unique name in Prometheus that ends in `suffix`. Prometheus adds the endings to the
-    // name, and the names with endings are therefore reserved too.
+    // Returns a unique name in Prometheus that ends in `suffix`. The names with the endings that
+    // Prometheus adds are also reserved.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {

@@ -5,7 +5,7 @@ public import TurnpikeCore
 /// Records each request that passes through the gate, by the semantic conventions of OpenTelemetry.
 ///
 /// Inside a retry gate, the gate measures attempts, as OpenTelemetry defines
-/// `http.client.request.duration`. Outermost, the gate measures calls.
+/// `http.client.request.duration`. As the outermost gate, the gate measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) async -> Void)?

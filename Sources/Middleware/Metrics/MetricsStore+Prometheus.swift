@@ -50,7 +50,7 @@ extension MetricsStore {
     }
 
     // The names of the store's own measurements, including the suffixes of histograms. A figure of
-    // a gate never gets one of the store's own names.
+    // a gate never gets one of the names of the store.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(

@@ -180,8 +180,8 @@ extension MetricsStore: GateMeter {
         }
     }
 
-    // Each name may have one figure for the series beyond the limit. If there are too many such
-    // figures, the store does not count figures with new names.
+    // Each name may have one extra figure for the series beyond the limit. If there are too many
+    // extra figures, the store does not count figures with new names.
     private func bounded<Value>(
         _ figure: GateFigure, in table: [GateFigure: Value]
     ) -> GateFigure? {
@@ -206,7 +206,7 @@ public struct Histogram: Sendable, Hashable {
     public let bounds: [Double]
     /// The number of values in each bucket.
     ///
-    /// There is one more bucket than bounds.
+    /// There is one more bucket than there are bounds.
     public private(set) var counts: [Int]
     /// The sum of all values.
     public private(set) var sum: Double = 0
@@ -240,8 +240,8 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    // Returns the lowest bound that is not below a share of the values. If the share includes
-    // values above the last bound, the result is infinity.
+    // Returns the lowest bound that at least this share of the values does not exceed. If the share
+    // includes values above the last bound, the result is infinity.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

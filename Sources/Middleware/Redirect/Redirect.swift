@@ -18,7 +18,7 @@ public import TurnpikeCore
 /// - User information in a `Location` is ignored. A response with several different `Location`
 ///   fields is refused.
 ///
-/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, because such
+/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, because these
 /// gates must see each hop. A ``Deadline`` outside this gate covers all hops. If the gate refuses a
 /// redirect, the call fails with ``/TurnpikeCore/ClientError/Code/redirect``, and the error
 /// contains the head of the response.
@@ -94,7 +94,7 @@ public struct Redirect: PhasedInterceptor {
             }
             guard let following else { return try result.get() }
             // Most redirecting responses have short content. Content of unknown size counts as
-            // endless if it is larger than the limit for draining.
+            // endless if the content is larger than the limit for draining.
             if await outcome.response?.discard(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
             }

@@ -15,7 +15,7 @@ struct RedirectRules: Sendable {
         default: return nil
         }
         // Several equal lines count as one line. Different lines are a sign of response splitting,
-        // and different clients would follow different lines.
+        // and clients would follow different lines.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)
@@ -74,7 +74,7 @@ struct RedirectRules: Sendable {
     }
 
     // If an inner gate changed the request to https, the origin counts as unchanged, because the
-    // https origin already received the fields of the request.
+    // https origin has the fields of the request already.
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
@@ -136,7 +136,7 @@ struct RedirectRules: Sendable {
 public enum RedirectDecision: Sendable {
     /// Follows the redirect as proposed.
     case follow
-    /// Sends another request in place of the proposed one.
+    /// Sends another request in place of the proposed request.
     ///
     /// The rules on schemes, downgrades and loops also apply to the other request. The caller is
     /// responsible for the header fields of the other request.
@@ -150,10 +150,10 @@ public enum RedirectDecision: Sendable {
 extension Outcome {
     /// Whether a server may have performed the request and then redirected the call.
     ///
-    /// The status of this outcome, such as 401 or 408, is then not about the request itself. A gate
-    /// outside ``Redirect`` does not send such a request again, except if the request is repeatable
-    /// (``/TurnpikeCore/Request/isRepeatable``). A server that redirects with 307 or 308 has not
-    /// performed the request (RFC 9110 §15.4).
+    /// In this case, the status of the outcome, such as 401 or 408, is not about the request
+    /// itself. A gate outside ``Redirect`` does not send such a request again, except if the
+    /// request is repeatable (``/TurnpikeCore/Request/isRepeatable``). A server that redirects with
+    /// 307 or 308 has not performed the request (RFC 9110 §15.4).
     public func mayHaveEffect(in context: Context) -> Bool {
         let before = request.options[RedirectTrail.self]?.count ?? 0
         return context.hops.dropFirst(before).contains {

@@ -28,7 +28,7 @@ public struct RequestID: SynchronousRequestAdapter {
             passedOver: request?.headers.contains(header) == true ? "the request has an ID" : nil)
     }
 
-    /// Sets the ID if the request has none.
+    /// Sets the ID if the request has no ID.
     public func adapt(_ request: inout Request, context: Context) {
         if let present = request.headers[header] {
             _ = context.value(of: Value.self) { present }

@@ -6,7 +6,7 @@
 /// Without randomness, clients that failed at the same time would all try again at the same time.
 /// Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 public struct Backoff: Sendable, Hashable {
-    /// How the wait is randomized.
+    /// The kind of randomness of a wait.
     public enum Jitter: Sendable, Hashable {
         /// A wait between zero and the bound, with a uniform distribution.
         case full
@@ -25,7 +25,7 @@ public struct Backoff: Sendable, Hashable {
     public var throttledBase: Duration
     /// The highest bound of a wait.
     public var max: Duration
-    /// How the wait is randomized.
+    /// The kind of randomness of the wait.
     public var jitter: Jitter
 
     /// Creates a back-off.
@@ -34,7 +34,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - throttledBase: The bound of the first wait after a 429 or 503; nil
     ///     means `base`.
     ///   - max: The highest bound.
-    ///   - jitter: How the wait is randomized.
+    ///   - jitter: The kind of randomness of the wait.
     public init(
         base: Duration, throttledBase: Duration? = nil, max: Duration = .seconds(20),
         jitter: Jitter = .full

@@ -7,9 +7,9 @@ import TurnpikeSupport
 ///
 /// The rules, in order:
 ///
-/// - A status is retried if the ``RetryPolicy`` lists the status, whether a validator is inside
-///   or outside. An error is retried if the policy lists the error's code. A cancellation is never
-///   retried. If two attempts in a row cannot resolve the host name, the gate stops, unless a
+/// - A status is retried if the ``RetryPolicy`` lists the status, whether a validator is inside or
+///   outside the gate. An error is retried if the policy lists the error's code. A cancellation is
+///   never retried. If two attempts in a row cannot resolve the host name, the gate stops, unless a
 ///   condition of the policy asks for more attempts (``RetryPolicy/deciding(_:)``).
 /// - If no byte of the request was written, the request may be sent again. After a 408, the request
 ///   may be sent again once. If bytes were written, the body must be replayable. In addition, the
@@ -32,15 +32,15 @@ import TurnpikeSupport
 /// (``/TurnpikeCore/TransferState/lostReusedConnection``), the gate retries the request by the same
 /// rules, but without a wait before the first retry.
 ///
-/// The gate drains or cancels each response that the gate does not return. The end of the call also
-/// ends a wait.
+/// The gate drains or cancels each response that the gate does not return. If the call ends, the
+/// wait before an attempt ends too.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
 /// sent twice, the gate buffers the content of a successful response, up to `maxKeptBytes`. If the
 /// body breaks off or stalls, the gate retries the request. In this case, outer gates get the
 /// response only after the content is complete, but metrics have the time of the head. The gate
-/// does not buffer larger content, streams, downloads or the content of the last attempt. If such
-/// content breaks off, the gate does not retry.
+/// does not buffer larger content, streams, downloads or the content of the last attempt. If
+/// content breaks off that the gate does not buffer, the gate does not retry.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy
@@ -62,7 +62,7 @@ public struct Retry: RequestRetrier {
     ///     decoding, that the gate buffers. With 0, the gate does not retry after the head has
     ///     arrived.
     ///   - cooldowns: The cool-downs that the gate starts and waits for. If an inner `RateLimit`
-    ///     has cool-downs, the retry gate does not need any.
+    ///     has cool-downs, the retry gate needs no cool-downs.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
@@ -113,8 +113,8 @@ public struct Retry: RequestRetrier {
             return stop(outcome, obstacle, in: context)
         }
         guard outcome.attempts < attempts else {
-            // The error lists the attempts even without a reason. But if the server asks for a
-            // wait, the error must state why the gate did not wait.
+            // The error lists the attempts even without a reason. If the server asks for a wait,
+            // the error must also state why the gate did not wait.
             if wish == nil { return .stop }
             return stop(
                 outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
@@ -218,7 +218,7 @@ public struct Retry: RequestRetrier {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// How much of the budget is used.
+    /// The used part of the budget.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         budget?.liveFigures(at: now) ?? []
     }

@@ -60,7 +60,7 @@ public final class RetryBudget: Sendable {
         accounts.update(origin, now) { $0.add(first: 1) }
     }
 
-    /// Counts a retry or a hedge if the budget allows another one.
+    /// Counts a retry or a hedge if the budget allows another retry or hedge.
     /// - Returns: Whether the budget allows the retry or hedge.
     public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
@@ -116,7 +116,7 @@ extension RetryBudget {
 }
 
 private struct Account: BoundedMapEntry {
-    // In the window, the first count is calls, and the second count is retries.
+    // The window has a count of calls and a count of retries, in this order.
     var window: SlidingWindow
     var isInUse: Bool { false }
 }
@@ -157,7 +157,7 @@ extension RetryBudget {
         deposit(for: origin, at: context.timeSource.now)
     }
 
-    /// Counts a call for a retry gate, unless a hedge has counted it.
+    /// Counts a call for a retry gate, unless a hedge has counted the call.
     func depositForRetry(_ origin: Origin?, in context: Context) {
         if context[HedgedBudgets.self].contains(account) { return }
         deposit(for: origin, at: context.timeSource.now)

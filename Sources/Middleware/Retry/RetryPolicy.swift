@@ -13,8 +13,8 @@ import TurnpikeSupport
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// If the caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides in place of
-/// the method whether the request may be sent twice.
+/// If the caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark and not the method
+/// decides whether the request may be sent twice.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -52,7 +52,7 @@ public struct RetryPolicy: Sendable {
     /// A policy that retries nothing.
     public static let never = RetryPolicy(statuses: [], codes: [])
 
-    /// Returns a policy that retries an outcome if this policy or the other one retries it.
+    /// Returns a policy that retries the outcomes that this policy or the other policy retries.
     ///
     /// The methods of one policy do not apply to the statuses of the other policy. The policy of
     /// the example retries like the standard policy. In addition, the policy retries a POST after a
@@ -76,8 +76,8 @@ public struct RetryPolicy: Sendable {
     }
 
     /// Returns the policy with a condition that decides first.
-    /// - Parameter condition: Returns true to retry an outcome, false not to retry it, or nil to
-    ///   apply the policy. The rules on methods and bodies still apply. If the policy is a
+    /// - Parameter condition: Returns true to retry an outcome, false for no retry, or nil to apply
+    ///   the policy. The rules on methods and bodies still apply. If the policy is a
     ///   combination (``or(_:)``), the gate may call the condition once for each of the policies.
     /// - Returns: The policy with the condition.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
@@ -131,7 +131,7 @@ public struct RetryPolicy: Sendable {
         return mayRepeat || alternatives.contains { $0.mayRepeat(request, after: code) }
     }
 
-    /// Whether the policy can retry a status, for which `Retry-After` may count.
+    /// Whether the policy can retry a status that `Retry-After` may accompany.
     var mayHeedServer: Bool {
         !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
     }
@@ -156,7 +156,7 @@ public struct RetryPolicy: Sendable {
         // A 408 means that the server did not receive the whole request (RFC 9110 §15.5.9). Often
         // the server sent the 408 over an idle connection before the request arrived. After a
         // second 408, the gate does not repeat the request, because the server may have performed
-        // it. OkHttp also repeats a request of any method once after a 408.
+        // the request. OkHttp also repeats a request of any method once after a 408.
         return outcome.status == 408 && !outcome.mayHaveEffect(in: context)
             && !Self.wasRepeated(outcome, context)
     }

@@ -33,7 +33,7 @@ final class SavedFile: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Reads the lines of the file, if it exists, and removes temporary files of killed processes.
+    /// Reads the lines of an existing file, and removes temporary files of killed processes.
     func lines(maxBytes: Int) throws -> [JSONObject] {
         file.removeLeftovers()
         guard let content = try file.read(maxBytes: maxBytes) else { return [] }

@@ -5,10 +5,10 @@ public import TurnpikeCore
 /// Propagates the trace context of a request to servers (W3C Trace Context, level 2).
 ///
 /// Place this gate inside a ``Retry``, because each attempt is a separate span. The trace continues
-/// the request's `traceparent`. If the request has none, the trace continues
-/// ``TraceParent/current``. If neither exists, a new trace begins with the call, and all attempts
-/// of the call share the trace. If a `traceparent` is not valid, the gate ignores this field and
-/// the `tracestate` of the request.
+/// the request's `traceparent`. If the request has no `traceparent`, the trace continues
+/// ``TraceParent/current``. If the request and the task have no position, a new trace begins with
+/// the call, and all attempts of the call share the trace. If a `traceparent` is not valid, the
+/// gate ignores this field and the `tracestate` of the request.
 ///
 /// The gate propagates the trace context and records nothing. A recorder reads the span with the
 /// context key ``Span``.
@@ -29,7 +29,7 @@ public struct TraceContext: SynchronousRequestAdapter {
 
     /// Creates a gate that propagates traces.
     /// - Parameter sampling: The share of new traces that are marked as sampled, from 0 to 1. If
-    ///   the trace continues an earlier trace, it has the same mark as the earlier trace.
+    ///   the trace continues an earlier trace, the trace has the same mark as the earlier trace.
     public init(sampling: Double = 1) { self.sampling = sampling }
 
     /// States the fields that the gate sets, and that the gate must be inside a retry gate.

@@ -5,7 +5,7 @@ import TurnpikeCore
 /// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).
 enum TraceState {
     // Returns the list without whitespace around its members, or nil if any member is invalid. If
-    // several members have the same key, the first member counts, because it is the newest.
+    // several members have the same key, the first (newest) member counts.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []

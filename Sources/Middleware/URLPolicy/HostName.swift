@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The host of a URL, in all the ways in which different parsers may read it.
+/// The host of a URL, in all the ways in which different parsers may read the host.
 enum HostName: Hashable {
     case address(IPAddress)
     case name(String)
@@ -46,7 +46,7 @@ enum HostName: Hashable {
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
     // Decodes percent-encoding, makes the text lower-case, and drops final dots. Characters beyond
-    // ASCII are not mapped (UTS 46): a name with such characters is unclear, and the request is
+    // ASCII are not mapped (UTS 46); a name with such characters is unclear, and the request is
     // refused.
     private static func folded(_ host: String) -> String {
         var text = host

@@ -3,8 +3,8 @@
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
 /// `api.example.com` matches only that host. `*.example.com` matches any host below that domain,
-/// but not the domain itself. `192.0.2.1` matches every spelling of the same address. Case and
-/// final dots do not matter.
+/// but not the domain itself. `192.0.2.1` matches every spelling of the same address. The case of
+/// letters and a final dot have no meaning.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)

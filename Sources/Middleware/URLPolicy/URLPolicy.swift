@@ -36,14 +36,14 @@ import TurnpikeSupport
 /// URLSession, only a proxy or a firewall for outgoing traffic prevents DNS rebinding. See
 /// <doc:WhereRequestsMayGo>.
 public struct URLPolicy: RequestAdapter {
-    /// When the gate refuses addresses that are not public.
+    /// The rule for refusing addresses that are not public.
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
         /// The gate allows all addresses.
         case never
-        /// The gate refuses such addresses only after a redirect. The URL of the caller may lead to
-        /// a private address.
+        /// The gate refuses addresses that are not public only after a redirect. The URL of the
+        /// caller may lead to a private address.
         case onRedirect
-        /// The gate always refuses such addresses.
+        /// The gate always refuses addresses that are not public.
         case always
     }
 
@@ -63,7 +63,7 @@ public struct URLPolicy: RequestAdapter {
     ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` also applies to the
     ///     allowed hosts.
     ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains them.
-    ///   - denyPrivate: When the gate refuses addresses that are not public.
+    ///   - denyPrivate: The rule for refusing addresses that are not public.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a
     ///     name. Use nil with transports that check address rules, or behind a proxy that refuses
     ///     private addresses.
@@ -83,7 +83,7 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
-    /// States that the gate checks URLs, and whether the gate waits for addresses of hosts.
+    /// States that the gate checks URLs, and states whether the gate waits for addresses of hosts.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
         facts.requiresTLS = !schemes.contains("http")
@@ -96,7 +96,7 @@ public struct URLPolicy: RequestAdapter {
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
         if let fault { throw ClientError(.configuration, fault) }
-        // A later check refuses a URL that is not valid, with a better message.
+        // A later check refuses an invalid URL with a better message.
         guard let origin = request.origin else { return }
         guard schemes.contains(origin.scheme) else {
             throw refusal("the scheme \(origin.scheme) is not allowed")

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Sets `User-Agent` on requests that have no such field.
 ///
 /// The default value describes program, version, bundle, build, system and library:
-/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
-/// `Unknown`. On Linux, version, bundle and build are usually unknown.
+/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. If a part is unknown, the
+/// value contains `Unknown`. On Linux, version, bundle and build are usually unknown.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
@@ -23,7 +23,7 @@ public struct UserAgent: SynchronousRequestAdapter {
                 ? "the request has a User-Agent" : nil)
     }
 
-    /// Sets the field if the request has none.
+    /// Sets the field if the request has no such field.
     public func adapt(_ request: inout Request, context: Context) {
         request.headers.setIfAbsent(.userAgent, value)
     }

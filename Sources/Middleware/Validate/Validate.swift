@@ -73,8 +73,7 @@ public struct Validate: ResponseValidator {
             .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
     }
 
-    /// Returns the number of bytes that the call sets, or the gate's own number if the call sets
-    /// none.
+    /// Returns the number of bytes that the call sets, or the gate's own number by default.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes
     }
