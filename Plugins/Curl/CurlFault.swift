@@ -127,7 +127,7 @@ enum CurlFault {
             transfer: TransferState(.connecting))
     }
 
-    // libcurl's own time limit includes the wait for a place.
+    // libcurl's own time limit includes the wait for a place among the connections.
     private static func noConnection(_ hadPlace: Bool) -> String {
         hadPlace
             ? "no connection was made in time"
@@ -229,7 +229,7 @@ enum CurlFault {
             return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where isInvalid, 55 where isInvalid, 56 where isInvalid:
             guard hasHead, circumstances.hasLength else { return garbled }
-            // The code does not contain the violated rule. The length alone may be wrong.
+            // The code does not show the violated rule; perhaps only the length is wrong.
             return Kind(.incomplete, "the body does not have the length that the head states")
         case http3 where !hasHead:
             return Kind(.connection, "the request's HTTP/3 stream ended before a response came")
@@ -306,7 +306,7 @@ extension CurlFault {
             : Kind(.tls, tlsMessage(tlsConnectError))
     }
 
-    /// Returns the reason for a refused server certificate, if OpenSSL or GnuTLS report it, with a
+    /// Returns the reason for a refused server certificate in a text of OpenSSL or GnuTLS, with a
     /// remedy.
     static func refusedCertificate(_ text: String) -> String {
         let reason =

@@ -184,8 +184,8 @@ struct DeclaredLength {
     private(set) var value: Int64?
     private(set) var fault: String?
 
-    // Equal lengths in several lines count as one. Different lengths may be smuggling (RFC 9112
-    // §6.3).
+    // Equal lengths in several lines count as one length. Different lengths may be smuggling (RFC
+    // 9112 §6.3).
     mutating func add(_ text: String) {
         var number: Int64 = 0
         var digits = 0

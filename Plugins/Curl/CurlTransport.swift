@@ -56,8 +56,8 @@ public final class CurlTransport: Transport {
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
     /// Creates a transport with its own connections.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl or it lacks
-    ///   a feature. ``/TurnpikeCore/ClientError/Code/configuration`` if a file in the configuration
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl is missing or lacks a
+    ///   feature. ``/TurnpikeCore/ClientError/Code/configuration`` if a file in the configuration
     ///   cannot be read.
     public init(configuration: Configuration = Configuration()) throws {
         self.configuration = configuration
@@ -80,8 +80,8 @@ public final class CurlTransport: Transport {
 
     /// An executor on the thread that waits for the network.
     ///
-    /// A task on this executor wakes no other thread. This saves an eighth to a quarter of the CPU
-    /// of a short exchange, but all such tasks share one core:
+    /// A task on this executor wakes no other thread. Tasks on this executor save an eighth to a
+    /// quarter of the CPU of a short exchange, but share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(transport.executor) {
@@ -89,12 +89,12 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// The executor is suitable for tasks with little work, because they share one thread with the
-    /// network. A task that computes for a long time or blocks delays every exchange of the
-    /// transport. Child tasks and gates run on this thread too, but actors with their own executor
-    /// and plain `Task { }` do not. After the transport's shutdown, the remaining tasks run on the
-    /// system's threads. With several engines, the executor uses the thread of the first engine,
-    /// and exchanges of other engines save no CPU.
+    /// The executor is suitable for tasks with little work, because these tasks share one thread
+    /// with the network. A task that computes for a long time or blocks delays every exchange of
+    /// the transport. Child tasks and gates run on this thread too, but actors with their own
+    /// executor and plain `Task { }` do not. After the transport's shutdown, the remaining tasks
+    /// run on the system's threads. With several engines, the executor uses the thread of the first
+    /// engine, and exchanges of other engines save no CPU.
     ///
     /// The design follows tokio's current-thread runtime and SwiftNIO's event loops (SE-0417).
     public var executor: any TaskExecutor { lane.engines[0] }
@@ -203,9 +203,9 @@ public final class CurlTransport: Transport {
 
     /// Ends all exchanges at once, and closes the connections.
     ///
-    /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. Before
-    /// that, a client waits for its calls
-    /// (``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)``). If a transport is released
+    /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. A client
+    /// first waits for its calls (``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)``).
+    /// If a transport is released
     /// without a shutdown, running bodies can be read to the end. The transport then closes the
     /// connections.
     public func shutdown() async {

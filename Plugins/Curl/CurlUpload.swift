@@ -97,7 +97,7 @@ final class CurlUpload: @unchecked Sendable {
 
     private var isAtStart: Bool { position == 0 }
 
-    // Restarts the content. If a task must reopen the body, `onReady` runs after that.
+    // Restarts the content. If a task must reopen the body, `onReady` runs after the task.
     func reopen() {
         if isAtStart { return }
         position = 0

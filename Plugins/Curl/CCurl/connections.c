@@ -85,7 +85,7 @@ static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (has_ended) tpc_tell_closed(loop, descriptor);
 }
 
-// MARK: What is polled: libcurl's interest in each descriptor, without the temporarily muted parts.
+// MARK: Polling of the events that libcurl waits for, without the temporarily muted events.
 
 #if defined(__linux__)
 bool tpc_loop_poll_descriptor(tpc_loop *loop, int descriptor, int former, int mask) {

@@ -193,7 +193,7 @@ typedef struct transfer {
         int64_t stream, last_stream;
         bool was_refused, needs_http1;
     } http2;
-    // The descriptor that libcurl waits for (-1 if unknown), and whether the loop does not poll it for input.
+    // The descriptor that libcurl waits for (-1 if unknown), and whether the loop does not poll the descriptor for input.
     struct {
         int descriptor;
         bool is_held;
@@ -243,8 +243,8 @@ bool tpc_has_descriptors(void);
 
 /// Records the success of a transfer. If libcurl has kept the connection, the connection is now idle.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
-/// Returns whether the idle connection with this local port has received bytes or has ended. No request asked for them (RFC
-/// 9112 §9.2), but libcurl 7.88 would read them as the response to the next request.
+/// Returns whether the idle connection with this local port has received bytes or has ended. No request asked for these bytes
+/// (RFC 9112 §9.2), but libcurl 7.88 would use them as the next response.
 bool tpc_connection_is_spoiled(tpc_loop *loop, int port, const char *peer, int peer_port);
 /// Closes idle connections to peers that send nothing on new connections.
 void tpc_connections_make_room(tpc_loop *loop);

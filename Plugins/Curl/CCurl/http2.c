@@ -42,7 +42,7 @@ bool tpc_http2_is_refused(transfer_t *this) {
     return is_unsent || is_left_out || this->http2.was_refused;
 }
 
-// A server may send several GOAWAY frames. Only a smaller number matters.
+// A server may send several GOAWAY frames. Only a frame with a smaller number has an effect.
 static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
     if (reader->http2.last_stream >= 0 && last_stream >= reader->http2.last_stream) return;
     for (transfer_t *each = reader->loop->active; each; each = each->next) {

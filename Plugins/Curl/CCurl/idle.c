@@ -10,22 +10,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// A server with few workers serves only a few connections at a time. Idle connections occupy the workers. The server then does
-// not answer on new connections, although the system has accepted them. If a new connection receives no byte for too long, the
-// loop therefore closes an idle connection to the same peer.
+// A server with few workers serves only a few connections at a time. Idle connections occupy the workers. In this case, the
+// server does not answer on new connections that the system has accepted. If a new connection receives no byte for too long,
+// the loop therefore closes an idle connection to the same peer.
 
 static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
 enum { PORTS = 1024, NO_IDLE = -1, SEVERAL_IDLE = -2 };
 
-// Returns whether libcurl may give the connection to a request. libcurl 8.22 checks a connection at most once a second, so it may
-// also give an ended one.
+// Returns whether libcurl may use the connection for a request. libcurl 8.22 checks a connection at
+// most once a second, and may use an ended connection.
 static bool is_kept(const interest_t *interest) {
     return interest->connection == CONNECTION_IDLE || interest->connection == CONNECTION_ENDED;
 }
 
-// Notes the descriptor of an idle connection at its local port, so that a request finds it without a search. Ports with the same
-// place share an entry, and so do connections to two peers with the same port.
+// Stores the descriptor of an idle connection by local port, for a look-up without a search. Ports
+// with the same place share an entry, and so do connections to two peers with the same port.
 static void note_idle(tpc_loop *loop, int descriptor, int port) {
     if (port <= 0) return;
     if (!loop->idle_by_port) {
@@ -120,8 +120,8 @@ void tpc_connections_make_room(tpc_loop *loop) {
         interest_t *waiting = &loop->interests[descriptor];
         if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
         if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. In this case, one of the peers waits until the other peer has an idle
-            // connection.
+            // Two peers may have the same bit of `lacks_idle`. In this case, one of the peers waits
+            // until the other peer has an idle connection.
             if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;

@@ -43,7 +43,7 @@ typedef struct {
     } data;
 } CURLMsg;
 
-// The used members and the members before them. libcurl 7.80 has all of them.
+// The used members and all earlier members, which libcurl 7.80 has.
 typedef struct {
     int age;
     const char *version;
@@ -193,8 +193,8 @@ typedef struct {
     void *internals;
 } curl_tls_session_info;
 
-// The functions with results and arguments. Their names in libcurl begin with `curl_`. Variadic functions are declared as
-// variadic, because some machines pass their arguments differently.
+// The functions with results and arguments. In libcurl, the names begin with `curl_`. Variadic
+// functions are declared as variadic, because some machines pass variadic arguments differently.
 #define TPC_FUNCTIONS(F) \
     F(global_init_mem, int, (long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *), \
                              void *(*)(size_t, size_t))) \

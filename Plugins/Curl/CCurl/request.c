@@ -146,10 +146,10 @@ static void choose_target(transfer_t *this) {
 // libcurl shares a connection between requests only with equal scheme, host and port of the URL, equal host and port of
 // CURLOPT_CONNECT_TO, and an equal path of the Unix socket.
 //
-// But for its limit of connections to a host, libcurl before 8.20 counts by another key: the URL's port and the connection's
-// host. So one endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses
-// (CURLOPT_ADDRESS_SCOPE) is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, so the
-// scope separates these endpoints. From 8.20 on, the key is the endpoint itself.
+// For the limit of connections to a host, libcurl before 8.20 uses another key, with the URL's port and the connection's host.
+// One endpoint would use up the limit of another endpoint at the same address. The scope of IPv6 addresses
+// (CURLOPT_ADDRESS_SCOPE) is also a part of that key. For IPv4 addresses and Unix sockets, the scope has no other meaning, and
+// separates these endpoints. From 8.20 on, the key is the endpoint itself.
 //
 // libcurl 7.88 also stores by this key whether a server supports HTTP/2. If one endpoint supports HTTP/2, 7.88 treats a busy
 // HTTP/1 connection to another endpoint as shared, and a request gets the response of another request. If libcurl's HTTP/2 has
@@ -212,7 +212,7 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 // MARK: Sending.
 
 // The cause of a missing response: HTTP/2 gave a reason, or the connection had already served another request. Over HTTP/2, the
-// other request may have come after this one.
+// other request may have come after this request.
 static tpc_cause cause_of_repeat(transfer_t *this) {
     if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
     if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
@@ -321,7 +321,7 @@ void tpc_set_request_callbacks(transfer_t *this) {
     set(easy, CURLOPT_DEBUGDATA, this);
     set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
     set(easy, CURLOPT_RESOLVER_START_DATA, this);
-    // The open callback gets the transfer, and the close callback gets the loop, because a connection may outlive its transfer.
+    // The open callback gets the transfer, and the close callback gets the loop, because a connection may outlive a transfer.
     set(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     set(easy, CURLOPT_OPENSOCKETDATA, this);
     set(easy, CURLOPT_CLOSESOCKETFUNCTION, tpc_connection_close);

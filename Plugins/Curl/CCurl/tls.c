@@ -25,7 +25,7 @@ void tpc_find_tls(tpc_library *library) {
     if (strncmp(name, "GnuTLS/", 7) == 0)
         *(void **)&library->gnutls_protocol = tpc_symbol(library->file, "gnutls_alpn_get_selected_protocol");
     if (strncmp(name, "OpenSSL/", 8) != 0) return;
-    // At exit, OpenSSL would free what the threads of loops still use. OpenSSL ignores this if it is already set up.
+    // At exit, OpenSSL would free memory that the threads of loops still use. OpenSSL ignores this if it is already set up.
     enum { OPENSSL_INIT_NO_ATEXIT = 0x80000 };
     int (*init)(uint64_t, const void *) = NULL;
     *(void **)&init = tpc_symbol(library->file, "OPENSSL_init_crypto");

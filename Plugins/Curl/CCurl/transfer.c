@@ -12,7 +12,7 @@ enum {
     KEPT_HEAD = 16384,
     // libcurl's own limit for fields is 300 KiB, with lines of at most 100 KiB.
     HEAD_LIMIT = 524288,
-    // libcurl takes trailer lines of at most 4 KiB, but any number of them.
+    // libcurl takes any number of trailer lines of at most 4 KiB.
     TRAILERS_LIMIT = 65536,
     // The maximum number of content bytes of one iteration, which fit in a block. libcurl must then wait, and other transfers
     // are served.

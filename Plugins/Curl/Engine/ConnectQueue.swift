@@ -4,10 +4,10 @@ import TurnpikeCore
 
 /// Lets the transfers to a host that may support HTTP/2 connect one after another.
 ///
-/// If all transfers began at once, each transfer would open its own connection, because none has
-/// shown HTTP/2 yet. For example, libcurl 7.88 opens a hundred connections for two hundred
-/// requests. Each transfer therefore begins when the previous transfer to the host has a
-/// connection. When a transfer ends, one more begins.
+/// If all transfers began at once, each transfer would open its own connection, because no
+/// connection has shown HTTP/2 yet. For example, libcurl 7.88 opens a hundred connections for two
+/// hundred requests. Each transfer therefore begins when the previous transfer to the host has a
+/// connection. When a transfer ends, one more transfer begins.
 ///
 /// If more transfers run than an HTTP/1 host may have connections, the queue counts the further
 /// transfers and enforces the limit. libcurl has the same limit, but tries to begin several
@@ -15,13 +15,13 @@ import TurnpikeCore
 /// small call.
 struct ConnectQueue {
     enum Position: Equatable {
-        /// The transfer is not in the queue, or has begun without being counted.
+        /// The transfer is not in the queue, or has begun and is not counted.
         case unasked
         /// The transfer waits in the queue, with this number.
         case waiting(Int)
-        /// The transfer has begun. Others wait until this transfer has a connection.
+        /// The transfer has begun. Other transfers wait until this transfer has a connection.
         case connecting
-        /// The transfer needs no place, and no other transfer waits for it.
+        /// The transfer needs no place, and no other transfer waits for this transfer.
         case none
 
         var isWaiting: Bool {
@@ -136,8 +136,8 @@ struct ConnectQueue {
         host.add(transfer)
     }
 
-    // Records the connection of a transfer for which others wait. Returns the transfers that begin
-    // now.
+    // Records the connection of a transfer for which other transfers wait. Returns the transfers
+    // that begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         transfer.host?.connected(transfer, isHTTP2: isHTTP2) ?? []
     }

@@ -20,9 +20,9 @@ extension CurlEngine {
         var areInUse = false
     }
 
-    // With more transfers than this, the thread hardly sleeps, and a caller's iteration makes the
-    // thread wait. For 64 simultaneous requests to a server on the same machine, such iterations
-    // cost a third of the CPU.
+    // With more transfers than this limit, the thread hardly sleeps, and a caller's iteration makes
+    // the thread wait. For 64 simultaneous requests to a server on the same machine, such
+    // iterations cost a third of the CPU.
     private static let maxLoad = 4
     // The maximum number of a caller's polls for a response, which may arrive in pieces. A polling
     // caller does not read the response. The thread therefore continues after these polls.

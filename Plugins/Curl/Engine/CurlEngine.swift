@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
 /// Callers post transfers to an inbox. An iteration of the loop handles all posted transfers and
-/// all received bytes. Callers wake the thread only while it waits. A caller may also run an
-/// iteration itself (`CurlEngine+Inline.swift`).
+/// all received bytes. Callers wake the thread only while the thread waits. A caller may also run
+/// an iteration itself (`CurlEngine+Inline.swift`).
 final class CurlEngine: Sendable {
     struct Inbox {
         var transfers: [CurlTransfer] = []
@@ -271,7 +271,7 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// The orders to an engine for a transfer, of which several may be posted together.
+    /// Orders to an engine for a transfer; several orders may be posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)

@@ -96,7 +96,7 @@ import TurnpikeCore
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl is missing or too old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
-    /// Loads the usual library, or Debian's library with GnuTLS if the usual one has no HTTP/3.
+    /// Loads the usual library, or Debian's library with GnuTLS if the usual library has no HTTP/3.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if neither library has HTTP/3.
     static func loadHTTP3() throws -> CurlLibrary { try http3.get() }
 

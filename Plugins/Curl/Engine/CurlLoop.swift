@@ -4,10 +4,10 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// The loop around libcurl's multi handle, in C. `CTurnpikeCurl.h` describes each function.
-// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when its thread has
-// ended. Any thread may call `wake`, `interruptPoll` and `isHere`. Only the engine's thread calls
-// `enter`, `wait` and `waitForWakeup`, without its lock. All other functions are called under the
-// lock.
+// SAFETY: the pointer is valid until `free`, which the engine calls after its thread has ended.
+// Any thread may call `wake`, `interruptPoll` and `isHere`. Only the engine's thread calls
+// `enter`, `wait` and `waitForWakeup`, without the engine's lock. All other functions are called
+// under the lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 

@@ -43,13 +43,13 @@ final class CurlTransfer: @unchecked Sendable {
     var host: ConnectQueue.Host?
     /// The time limit for a connection, by the loop's clock.
     var connectDue: Int64 = 0
-    /// The host or connect target if transfers may share one connection to it; see
+    /// The host or connect target to which transfers may share one connection; see
     /// ``ConnectQueue``.
     private(set) var sharedHost: Destination?
     /// Whether the transfer needs a new connection.
     ///
-    /// libcurl gave it one that had ended or had unrequested bytes, and others may be like it; or
-    /// the server has refused it twice on shared ones.
+    /// libcurl used a connection that had ended or had unrequested bytes, or the server has refused
+    /// the transfer twice on shared connections.
     private(set) var needsConnection = false
 
     init(
@@ -104,7 +104,7 @@ extension CurlTransfer {
 
     var version: TransferStateMachine.Version? { life.version }
 
-    /// Offers only one version, and shares connections to the destination unless it is nil.
+    /// Offers only one version, and shares connections to the destination unless `shared` is nil.
     func need(_ version: TransferStateMachine.Version, of shared: Destination?) {
         life.version = version
         if request.isShareable { sharedHost = shared }
@@ -239,7 +239,7 @@ extension CurlTransfer {
 
     private func takeHead(_ handle: CurlHandle) -> TransferStateMachine.ContentEnd {
         let bytes = handle.takeHead()
-        // The head is parsed here only if the end of the content depends on it.
+        // The head is parsed here only if the end of the content depends on the head.
         let mayEndWithConnection = request.isSecure && bytes.isHTTP1
         guard mayEndWithConnection || request.asksForConsent else {
             head = .unread(bytes)

@@ -9,8 +9,8 @@
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
 /// If a transfer fails before the head and the server has certainly done nothing, `connecting` or
-/// `sending` may become `awaitingContent`. The request is then sent with another handle. Any other
-/// end leads to `ended`, from any state.
+/// `sending` may become `awaitingContent`. In this case, the request is sent with another handle.
+/// Any other end leads to `ended`, from any state.
 struct TransferStateMachine {
     enum State: Equatable {
         /// The engine does not have the transfer yet.

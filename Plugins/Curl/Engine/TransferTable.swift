@@ -35,7 +35,7 @@ struct TransferTable {
     var count: Int { running.count }
     var isEmpty: Bool { running.isEmpty }
 
-    /// Whether a transfer is the only one, and waits only for the peer.
+    /// Whether no other transfer runs, and the transfer waits only for the peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
     mutating func obey(_ transfer: CurlTransfer) {
@@ -104,7 +104,7 @@ struct TransferTable {
         advance(transfer, .started)
     }
 
-    // A transfer joins the queue only with ready content, because others would wait for it.
+    // A transfer joins the queue only with ready content, because other transfers would wait.
     private mutating func offerContent(of transfer: CurlTransfer) {
         if transfer.hasContentReady { advance(transfer, .contentReady) }
     }

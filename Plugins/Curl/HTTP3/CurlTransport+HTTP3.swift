@@ -11,8 +11,8 @@ extension CurlTransport {
     public enum HTTP3: String, Sendable, CaseIterable {
         /// Never uses HTTP/3.
         case off
-        /// Uses HTTP/3 for an origin that has offered it at the same host and port (`Alt-Svc`, RFC
-        /// 7838).
+        /// Uses HTTP/3 for an origin that has offered HTTP/3 at the same host and port (`Alt-Svc`,
+        /// RFC 7838).
         ///
         /// If HTTP/3 does not answer soon, libcurl tries TCP too. If HTTP/3 fails, the origin's
         /// requests use TCP for five minutes. Upgrades, and requests with a connect target or with

@@ -15,7 +15,7 @@ final class ConnectionFigures: @unchecked Sendable {
         init(_ group: ConnectionTable.Group) {
             var all =
                 group.origin?.meterLabels ?? ["server.address": "_OTHER", "server.port": ""]
-            // All series have the same labels, because some back ends require that.
+            // All series have the same labels, because some back ends require equal labels.
             all["network.peer.address"] = group.address ?? "_OTHER"
             all["network.peer.port"] = group.port > 0 ? String(group.port) : ""
             all["network.protocol.version"] = ["", "1.1", "2", "3"][group.version]

@@ -28,8 +28,8 @@ extension CurlTransport {
     ///
     /// The copies of the request bypass the gates of the client. A cache or `Coalesce` would answer
     /// all copies with one request, a limit would delay the copies, and a breaker would count the
-    /// copies. If the server needs credentials, the request must contain them. For a service with
-    /// several endpoints, prewarm each endpoint with a request that has a
+    /// copies. If the server needs credentials, the request must contain the credentials. For a
+    /// service with several endpoints, prewarm each endpoint with a request that has a
     /// ``/TurnpikeCore/RequestOptions/connectTarget``.
     ///
     /// With ``HTTP3/automatic``, the connections use TCP. The connections stay open for
@@ -138,7 +138,7 @@ extension ResponseHead {
     }
 }
 
-/// Transfers that begin together in one iteration of the engine, after the arrival of the last.
+/// Transfers that begin together in one iteration of the engine, when all have arrived.
 private final class Batch: Sendable {
     private struct State {
         var left: Int

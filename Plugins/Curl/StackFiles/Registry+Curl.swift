@@ -7,7 +7,7 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Adds the transport `curl`, so that stack files can name it.
+    /// Adds the transport `curl` for stack files.
     /// - Parameter environment: The variables that name proxies, if a file uses the environment's
     ///   proxies.
     public mutating func registerCurl(

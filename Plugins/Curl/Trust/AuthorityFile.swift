@@ -6,8 +6,8 @@ import TurnpikeSupport
 
 /// Authorities in a file in memory, whose path libcurl gets.
 ///
-/// libcurl copies and compares authorities that are given as bytes for each call, and parses them
-/// for each connection. The 140 authorities of Debian made a call over TLS 1.6 times as expensive.
+/// libcurl copies and compares authorities in bytes for each call, and parses the authorities for
+/// each connection. The 140 authorities of Debian made a call over TLS 1.6 times as expensive.
 final class AuthorityFile: Sendable {
     /// A path that no other content of this process has had recently, because libcurl keys
     /// connections, TLS sessions and parsed authorities by the path.
@@ -22,8 +22,8 @@ final class AuthorityFile: Sendable {
         let descriptor = tpc_memory_file()
         guard descriptor >= 0 else { return nil }
         file = UnnamedFile(descriptor: descriptor)
-        // The system may give the number of a closed file to the next one. The bits of the count,
-        // as "/." and "/", make the path another one with the same meaning.
+        // The system may reuse the number of a closed file. The bits of the count, written as "/."
+        // and "/", make a different path with the same meaning.
         let number = Self.count.add(1, ordering: .relaxed).oldValue
         let bits = (0..<UInt16.bitWidth).map { number >> $0 & 1 == 0 ? "/" : "/." }.joined()
         path = Self.folder + "\(bits)/\(descriptor)"

@@ -39,13 +39,13 @@ extension CurlTransport {
         public var authorities = Authorities.system
         /// The allowed public keys of servers, or an empty list for any certified key.
         ///
-        /// Name a backup key: without a backup key, a change of keys locks the client out.
+        /// Name a backup key, because a change of keys locks out a client without a backup key.
         public var pins: [PublicKeyPin] = []
         /// The certificate that the client sends if a server requests a certificate.
         public var clientCertificate: ClientCertificate?
         /// The oldest allowed version of TLS.
         public var minimumVersion = Version.tls12
-        /// Whether any certificate is accepted, even that of an attacker on the network.
+        /// Whether any certificate is accepted, even the certificate of an attacker on the network.
         ///
         /// For tests with self-signed certificates, set ``authorities`` instead.
         public var insecurelyAcceptsAnyCertificate = false

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// The PEM files of a trust, which are read once, and again after a replacement.
 ///
-/// libcurl gets the content of the files, not their names: authorities as an ``AuthorityFile``, the
-/// others as bytes. libcurl keys TLS sessions and connections by these, so libcurl reuses none of
-/// these for other content.
+/// libcurl gets the content of the files, with authorities as an ``AuthorityFile`` and other files
+/// as bytes. libcurl identifies TLS sessions and connections by this content, and reuses none for
+/// other content.
 final class TrustFiles: Sendable {
     // SAFETY: the bytes are written before they are shared, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
@@ -17,7 +17,7 @@ final class TrustFiles: Sendable {
         /// The authorities if there is no ``authorityFile``.
         let authorities: UnsafeRawBufferPointer?
         let certificate, key: UnsafeRawBufferPointer?
-        /// Why newer files cannot be used, as text for the user; nil if they can be used.
+        /// The reason why newer files cannot be used, as text for the user, or nil.
         let fault: String?
 
         fileprivate init(_ data: Files, fault: String?) {
@@ -93,8 +93,8 @@ final class TrustFiles: Sendable {
         let stamps = Self.paths(authorities, pair).map { FileVersion($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // The stamps are older than the content. The next call notices changes during
-                // reading.
+                // The stamps are read before the content, and the next call therefore notices
+                // changes during the read.
                 state.stamps = stamps
                 renew(&state)
             }

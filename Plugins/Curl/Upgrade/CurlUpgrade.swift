@@ -206,7 +206,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
         switch state.isDrained ? .later : link.read(upTo: room) {
         case .moved(let bytes):
-            // TLS may hold bytes that the socket no longer has.
+            // The TLS library may hold bytes that the socket no longer has.
             state.isDrained = bytes.count < room && !transfer.request.isSecure
             return (.success(bytes.isEmpty ? nil : bytes), FollowUp())
         case .failed: return (.failure(Self.isBroken), fail(&state))
@@ -265,7 +265,7 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.endSending) { state.link?.endSending() }
         if followUp.actions.contains(.notify) {
             followUp.fault = fault
-            // The reader notices the end when it tries again.
+            // The reader notices the end when the reader tries again.
             followUp.ready = [state.reader.take()].compactMap(\.self)
             followUp.failed = state.writers
             (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])

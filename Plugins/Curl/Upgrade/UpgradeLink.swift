@@ -64,7 +64,7 @@ struct UpgradeLink: @unchecked Sendable {
         loop.free()
     }
 
-    // MARK: Before it is connected
+    // MARK: Before the connection is ready
 
     /// A descriptor that is readable when libcurl has work, and the latest time to call libcurl.
     var wait: (descriptor: Int32, due: Int64) { (loop.descriptor, loop.due) }
@@ -90,7 +90,7 @@ struct UpgradeLink: @unchecked Sendable {
         return (socket, handle.times)
     }
 
-    // MARK: Once it is connected
+    // MARK: After the connection is ready
 
     /// Reads bytes, and returns empty data at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {

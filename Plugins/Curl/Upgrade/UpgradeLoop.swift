@@ -7,8 +7,8 @@ import TurnpikeSupport
 
 /// The thread that waits for the upgraded connections of a transport.
 ///
-/// An engine would count these connections with the others, and libcurl might close them to make
-/// space. This class therefore counts upgraded connections separately, with the same limits.
+/// An engine would count these connections with all others, and libcurl might close them.
+/// This class therefore counts upgraded connections separately, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
         // The connections that wait for permission, in order, the connecting connections, and the
@@ -16,7 +16,7 @@ final class UpgradeLoop: Sendable {
         var waiting: [CurlUpgrade] = []
         var opening: [CurlUpgrade] = []
         var sockets: [Int32: CurlUpgrade] = [:]
-        // The connections that count toward the limits, and their number for each host.
+        // The connections that count toward the limits, and the number for each host.
         var placed: Set<ObjectIdentifier> = []
         var hosts: [Destination?: Int] = [:]
         // The loop that waits for wake-ups and sockets, or nil before the first connection.

@@ -289,10 +289,10 @@ typedef struct tpc_request {
     /// The version of HTTP for this request only, or 0 for the configured version.
     int version;
     /// The endpoint of the connection instead of the URL's host, as libcurl's text for all hosts (`::HOST:PORT`) or as the path
-    /// of a Unix socket. At most one of the two is set.
+    /// of a Unix socket. At most one of the two endpoints is set.
     const char *connect_to, *unix_socket;
-    /// A number that separates the connections to this endpoint from others of the same host, or 0 for no separation. See
-    /// request.c.
+    /// A number that separates the connections to this endpoint from other connections of the same
+    /// host, or 0 for no separation. See request.c.
     unsigned scope;
 } tpc_request;
 
@@ -300,7 +300,7 @@ typedef struct tpc_request {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
 /// Removes a transfer from its loop, and prepares the transfer for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
-/// Moves the bytes out of a buffer of the transfer, to be freed with `tpc_free`. Returns NULL without bytes.
+/// Moves the bytes out of a buffer of the transfer, to be freed with `tpc_free`. Returns NULL if there are no bytes.
 void *tpc_buffer_take(tpc_buffer *buffer, size_t *count);
 /// Sets the paused directions, as TPC_PAUSE_… bits.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions);
