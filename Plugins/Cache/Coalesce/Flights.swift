@@ -97,7 +97,7 @@ final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             try await seat.landing.value { [self] in leave(seat, CancellationError()) }
         }
         do {
-            // The first call reports no wait, because its trace contains the exchange.
+            // The first call reports no wait, because the trace of the call contains the exchange.
             if seat.isFirst { return try await land() }
             return try await context.report(waitingFor: "another call's exchange") { _ in
                 try await land()

@@ -90,7 +90,7 @@ public struct Cache: Interceptor {
         self.partition = CachePartition(partition)
     }
 
-    /// Answers the request from the store, or sends it and stores the response.
+    /// Answers the request from the store, or sends the request and stores the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -161,12 +161,12 @@ extension Cache {
         /// The maximum number of content bytes of a stored response, besides the store's own limit.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// The time after the end of its lifetime in which a stored response may replace an error.
+        /// The time after the end of the lifetime in which a stored response may replace an error.
         ///
         /// A `stale-if-error` of the response replaces this value (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// The time after the end of its lifetime in which a stored response may be used if the
+        /// The time after the end of the lifetime in which a stored response may be used if the
         /// origin cannot be reached (RFC 9111 §4.2.4).
         ///
         /// A `stale-if-error` of the response replaces this value.

@@ -8,7 +8,7 @@ extension CacheCall {
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
-    /// Claims the fetch of the response, or waits for a call in any process that fetches it.
+    /// Claims the fetch of the response, or waits for a call in any process that has the claim.
     ///
     /// Without an entry and without a claim, the call must fetch the response itself.
     func claimed(

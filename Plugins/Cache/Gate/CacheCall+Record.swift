@@ -73,7 +73,7 @@ extension CacheCall {
     }
 }
 
-// Stores content while the caller reads the content. Each chunk is stored first.
+// Stores content while the caller reads the content. The caller gets each chunk after the store.
 final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
@@ -148,7 +148,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // Stops storing. The old entry is removed too, because it is out of date.
+    // Stops storing. The old entry is removed too, because the old entry is out of date.
     private func giveUp() async {
         claim?.end(.notStored)
         abandon()

@@ -224,8 +224,8 @@ extension CacheCall {
         return response
     }
 
-    // Returns nil if the entry cannot be read or does not contain the requested range. The caller
-    // then gets the origin's response.
+    // Returns nil if the entry cannot be read or does not contain the requested range. In this
+    // case, the caller gets the origin's response.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)

@@ -47,8 +47,8 @@ struct CacheCall: Sendable {
     }
 
     // Finds the fresh or stale entry that answers the request. A store error counts as a miss. If a
-    // clock was ahead, an entry has a time in the future. Such an entry must not hide entries that
-    // were stored later.
+    // clock was ahead, an entry has a time in the future, and must not hide entries that were
+    // stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)

@@ -33,8 +33,8 @@ extension Cache {
 
     /// Removes the entries that fulfil a condition.
     ///
-    /// Responses that callers are still reading are not stored, because they may fulfil the
-    /// condition.
+    /// Responses that callers are still reading are not stored, because these responses may fulfil
+    /// the condition.
     /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(

@@ -6,7 +6,7 @@ import TurnpikeSupport
 /// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that this cache obeys.
 ///
 /// If a directive occurs twice, the stricter value is used. A malformed lifetime counts as zero,
-/// because it makes the response stale (RFC 9111 §4.2.1).
+/// because a zero makes the response stale (RFC 9111 §4.2.1).
 struct CacheControl {
     var isPublic = false
     // The response is for one user only. `private="…"` counts as `private` (RFC 9111 §5.2.2.7).
@@ -43,7 +43,7 @@ struct CacheControl {
 
     private mutating func read(_ line: String) {
         let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
-        // If a quotation has no end, it may hide directives. The response is not stored.
+        // If a quotation has no end, the quotation may hide directives. The response is not stored.
         if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
         for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
     }

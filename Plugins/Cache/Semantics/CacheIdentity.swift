@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Identifies the caller, and decides alone which callers may get a response.
+/// Identifies the caller; no other type decides which callers may get a response.
 ///
 /// Each caller has a private cache in front of a shared cache, like a browser behind a proxy:
 ///

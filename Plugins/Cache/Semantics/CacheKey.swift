@@ -6,7 +6,7 @@ public import TurnpikeSupport
 /// The key of a stored response, made of method, normalised URL and owner.
 ///
 /// If the response has a `Vary`, a key may have several variants. Scheme and host are in lower
-/// case. The key contains no fragment, user information or default port, because these do not
+/// case. The key contains no fragment, user information or default port, because these parts do not
 /// select another response. Path and query stay unchanged, because a server may distinguish
 /// equivalent spellings.
 public struct CacheKey: Sendable {
@@ -28,8 +28,8 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // A key is one reference, because each call copies its key and looks it up about six times. The
-    // hash of the parts is computed once.
+    // A key is one reference, because each call copies the key and looks up the key about six
+    // times. The hash of the parts is computed once.
     private let storage: Storage
 
     /// The method; the gate `cache` stores entries only for `GET`.

@@ -31,7 +31,7 @@ enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // Anti-forgery tokens change with each page, and are useless without the session's cookie.
+        // Anti-forgery tokens change with each page, and have no use without the session's cookie.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }

@@ -110,7 +110,7 @@ enum Usability: Equatable {
     /// The stale response is used while a background call validates the response (RFC 5861 §3).
     case staleWhileRevalidate
     case stale
-    /// The request requires a request to the origin.
+    /// The request needs an answer of the origin.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {

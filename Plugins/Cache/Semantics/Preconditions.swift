@@ -26,7 +26,7 @@ enum Preconditions {
         return changed <= since
     }
 
-    // Whether a range may be sent. If the request has an `If-Range`, its value must be the strong
+    // Whether a range may be sent. If the request has an `If-Range`, the value must be the strong
     // validator of this response (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date

@@ -26,7 +26,7 @@ enum Storability {
         else { return false }
         // These statuses answer the range or the precondition of one request.
         if status == 416 || status == 412 { return false }
-        // The freshness fields of a 500 were meant for the successful response.
+        // A 500 may have freshness fields that were meant for the successful response.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }

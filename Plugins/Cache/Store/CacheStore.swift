@@ -73,7 +73,7 @@ public protocol CacheStore: Sendable {
     /// The longest wait of a call for another call's claim, or nil if calls do not wait.
     var claimLimit: Duration? { get }
 
-    /// Claims the fetch of a missing response. Callers in other processes then wait.
+    /// Claims the fetch of a missing response. During a claim, callers in other processes wait.
     ///
     /// The cache claims only if ``claimLimit`` is not nil. A claim ends at most ``claimLimit``
     /// later.
@@ -84,11 +84,11 @@ public protocol CacheStore: Sendable {
     ///   - token: The token of the claim.
     ///   - key: The key.
     ///   - waitersGo: Whether waiting callers must send their own requests, because this response
-    ///     is not for them.
-    /// - Throws: An error if the store fails. The claim then ends after its time limit.
+    ///     is not for other callers.
+    /// - Throws: An error if the store fails. In this case, the claim ends after its time limit.
     func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
-    /// Waits until all committed entries are stored permanently, if the store supports that.
+    /// Waits until all committed entries are permanent, if the store has permanent storage.
     func flush() async
 }
 
@@ -167,7 +167,7 @@ public protocol CacheWriter: Sendable {
     /// Receives the next bytes.
     func write(_ chunk: Data) async throws
 
-    /// Ends the content. Look-ups then find the complete entry.
+    /// Ends the content. After this call, look-ups find the complete entry.
     func commit() async throws
 
     /// Abandons the entry and removes its bytes. Any thread may call this method.
@@ -184,7 +184,7 @@ public struct CacheUsage: Sendable, Hashable {
     public var evictions: Int
     /// Whether the numbers are complete.
     ///
-    /// A remote store whose size is not known returns false.
+    /// A remote store returns false if the size is unknown.
     public var isComplete = true
 
     /// Creates a usage.

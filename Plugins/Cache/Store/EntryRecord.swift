@@ -4,11 +4,11 @@ public import TurnpikeSupport
 
 /// A stored response and its content as bytes, for remote stores.
 ///
-/// The content comes first, so that a store can use it without a copy. The head follows, then a
-/// closing of ``closingBytes`` bytes with the lengths and checksums of content and head. Truncated
-/// or damaged bytes, or bytes of another format version, are not a record. A record with known
-/// checksums is not read again, so its head may be damaged. The checksums detect accidents. The
-/// checksums do not protect against a person who can write to the store.
+/// The content comes first, and a store can use the content without a copy. The head follows, then
+/// a closing of ``closingBytes`` bytes with the lengths and checksums of content and head.
+/// Truncated or damaged bytes, or bytes of another format version, are not a record. The head of a
+/// record with known checksums is not read again, and may be damaged. The checksums detect
+/// accidents. The checksums do not protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse

@@ -43,7 +43,7 @@ struct MemoryTable {
         }
     }
 
-    // A free index contains nil.
+    // An unused index contains nil.
     private var entries: [Entry?] = []
     private var ranks: [Rank] = []
     private var free: [Int] = []

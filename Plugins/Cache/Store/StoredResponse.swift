@@ -37,7 +37,7 @@ public struct StoredResponse: Sendable {
     public var head: ResponseHead { storage.head }
     /// The time at which the request was sent, or the last request that validated the response.
     public var requestTime: Date { storage.requestTime }
-    /// The time at which the response arrived, or the last response that validated it.
+    /// The time at which the response arrived, or the last response that validated this response.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }

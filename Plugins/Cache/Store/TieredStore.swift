@@ -4,10 +4,10 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A small, fast store in front of a large one.
+/// A small, fast store in front of a large store.
 ///
-/// Both stores receive each response. An entry of the back is copied to the front if its content is
-/// in memory. If the back fails, the error is thrown, and the front still works.
+/// Both stores receive each response. An entry of the back is copied to the front if the content of
+/// the entry is in memory. If the back fails, the error is thrown, and the front still works.
 ///
 /// The front does not notice changes that other processes make in the back
 /// (``CacheStore/isShared``). The front therefore returns an entry for at most `frontLifetime`
@@ -27,8 +27,8 @@ public final class TieredStore: CacheStore {
     ///   - front: The small store.
     ///   - back: The large store.
     ///   - frontLifetime: The time in which the front returns an entry without a look-up in the
-    ///     back. With zero, each look-up uses the back. The default is one second if the back is
-    ///     shared, otherwise unlimited.
+    ///     back. With zero, each look-up uses the back. The default is one second for a shared
+    ///     back, and no limit for any other back.
     ///   - timeSource: The clock for `frontLifetime`.
     public init(
         _ front: any CacheStore, _ back: any CacheStore, frontLifetime: Duration? = nil,
@@ -62,7 +62,7 @@ public final class TieredStore: CacheStore {
             memory: first.memory + second.memory, disk: first.disk + second.disk)
     }
 
-    /// Finds an entry in the front, or in the back if the front has none.
+    /// Finds an entry in the front, or in the back if the front has no entry.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
@@ -95,7 +95,7 @@ public final class TieredStore: CacheStore {
     }
 
     // Changes the back before the front. If a concurrent look-up has read the old entry from the
-    // back, it copies the entry before the front changes, or notices the change.
+    // back, the look-up copies the entry before the front changes, or notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -197,8 +197,8 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // A writer is nil if the store does not accept the content. The old entry must then be removed
-    // from this store.
+    // A writer is nil if the store does not accept the content. In this case, the old entry must be
+    // removed from this store.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 

@@ -44,7 +44,7 @@ final class CacheFile: Sendable {
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             if clock.now >= end { return false }
-            // The system call has no time limit, and the loop therefore polls.
+            // The loop polls, because the system call for the lock has no time limit.
             usleep(1000)
         }
     }

@@ -31,8 +31,8 @@ final class DiskBacklog: Sendable {
     }
 
     struct Start {
-        // Whether the task writes at once, because the queue is long. If false, the task starts
-        // after a delay, and includes changes that are added during the delay.
+        // Whether the task must write without a delay, because the queue is long. If false, the
+        // task starts after a delay, and includes changes that are added during the delay.
         let isNow: Bool
         // Only the task with the highest number writes.
         fileprivate let number: Int
@@ -49,7 +49,7 @@ final class DiskBacklog: Sendable {
 
     private struct State {
         var queue: [Change] = []
-        // Changes that have failed. The next change queues them again.
+        // Changes that have failed. The next change also queues the failed changes again.
         var postponed: [Change] = []
         // All unwritten changes of each key, in order.
         var changes: [CacheKey: [Change]] = [:]
@@ -150,7 +150,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    // With more failed changes than this, the disk is unusable.
+    // If more changes have failed than this limit, the disk is unusable.
     private static let maxPostponed = 256
 
     // Removes changes that were written or have failed. Postpones `others`, up to a limit.

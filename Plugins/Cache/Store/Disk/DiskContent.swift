@@ -19,7 +19,7 @@ struct DiskContent: CachedContent {
         ResponseBody(source: DiskSource(self, range), length: range.count64)
     }
 
-    // Whether the checksums of the blocks in `data` are right, with `block` as the first.
+    // Whether the checksums of the blocks in `data` are right, from the block with number `block`.
     func isRight(_ data: Data, from block: Int) -> Bool {
         var rest = data[...]
         for checksum in checksums[block...] {

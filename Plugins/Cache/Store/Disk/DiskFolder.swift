@@ -164,8 +164,8 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // A process with the lock may be stopped. After one change has waited in vain for the lock, the
-    // next changes wait only two milliseconds.
+    // A process with the lock may be stopped. After one change has waited for the lock without
+    // success, the next changes wait only two milliseconds.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }

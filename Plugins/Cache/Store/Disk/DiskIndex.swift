@@ -94,7 +94,7 @@ final class DiskIndex: Sendable {
         try bucket(of: mark).places.filter { $0.mark == mark }
     }
 
-    // Nothing is written, and the caller therefore need not hold the folder's lock.
+    // Reading the places needs no lock of the folder.
     func places() throws -> [Place] {
         var all: [Place] = []
         try changeAll { all += $0.places }
@@ -134,7 +134,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes the places in all other files, and counts the entries of each given file.
+    /// Removes the places in files outside `files`, and counts the entries of each file in `files`.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         try changeAll { bucket in

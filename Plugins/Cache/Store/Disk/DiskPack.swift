@@ -17,8 +17,8 @@ struct DiskPack {
 
     static let openingBytes = 64
 
-    // The maximum number of bytes of an entry that shares a file. Such an entry is read as a whole,
-    // because the file may be removed later.
+    // The maximum number of bytes of an entry that shares a file. An entry that shares a file is
+    // read as a whole, because the file may be removed later.
     static let maxSharingBytes = 96 << 10
 
     // Entries that share a file are removed together.

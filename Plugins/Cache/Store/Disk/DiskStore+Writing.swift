@@ -86,7 +86,7 @@ extension DiskStore {
     // After this number of changes, the store releases the lock for other processes.
     private static let changesWithinLock = 256
 
-    // Writes the next changes within the lock, and returns their number.
+    // Writes the next changes within the lock, and returns the number of written changes.
     @discardableResult
     private func write(_ most: Int) -> Int {
         let changes = backlog.take(min(most, Self.changesWithinLock))
@@ -104,7 +104,7 @@ extension DiskStore {
     }
 
     // Returns the keys whose changes failed. The old entries of these keys must be removed, because
-    // the failed changes should have replaced or removed them.
+    // the failed changes should have replaced or removed the old entries.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -148,8 +148,8 @@ extension DiskStore {
 
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // If the removal cannot be counted, the entry is removed anyway. Other processes may
-            // then store the response to a request from before the removal.
+            // If a removal cannot be counted, the entry is removed anyway, and other processes may
+            // store the response to an earlier request.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)

@@ -15,9 +15,9 @@ import TurnpikeSupport
 /// the owner may read the files.
 ///
 /// The folder must belong to this user or to the superuser. Nobody else may write to the folder,
-/// unless it is sticky as `/tmp` is. The same holds for the files in the folder, and links are
-/// refused. If the folder is refused, calls continue without it, and a log entry, at most once a
-/// minute, names the folder and the reason.
+/// unless it is sticky as `/tmp` is. The same conditions apply to the files in the folder, and
+/// links are refused. If the folder is refused, calls continue without the folder, and a log entry,
+/// at most once a minute, names the folder and the reason.
 ///
 /// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
 /// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the
@@ -27,7 +27,7 @@ import TurnpikeSupport
 /// Look-ups find a committed entry at once. The entry is written in the background within a tenth
 /// of a second, or by ``flush()``. The client's `shutdown(grace:)` calls ``flush()``. If a process
 /// is killed, unwritten entries are lost, and another process removes unfinished files. Content of
-/// up to 256 KiB stays in memory until it is written. The queue has at most 8 MiB. If the disk is
+/// up to 256 KiB stays in memory before the write. The queue has at most 8 MiB. If the disk is
 /// too slow, new responses are not stored. If the disk works, no removal is lost. A removal also
 /// affects entries that this process is still storing. Other processes do not store responses from
 /// before the removal.
@@ -40,7 +40,7 @@ public final class DiskStore: CacheStore {
     enum Opening {
         case untried
         case open
-        /// Opening or writing has failed. The next writer tries again.
+        /// Opening or writing has failed. The next writer tries to open the folder again.
         case failed(any Error)
         /// One writer tries again. At the same time, the other writers fail with the last error.
         case retrying(any Error)
@@ -74,7 +74,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Writes on a flush, with a long queue, or after `delay` (nil for never).
+    /// Writes on a flush, if the queue is long, or after `delay` (nil for never).
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
@@ -149,8 +149,8 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // If `isHidden`, look-ups of the key wait for the removal. If not, look-ups find the entry
-    // again.
+    // If `isHidden`, look-ups of the key wait for the removal. If `isHidden` is false, look-ups
+    // find the entry again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
@@ -184,8 +184,8 @@ public final class DiskStore: CacheStore {
             removals: try index.removalsSeen(index.mark(of: response.key)))
     }
 
-    // Opens the folder before the first change, because removals by other processes must be noticed
-    // from then on. After an error, one writer at a time tries again, and no queue forms.
+    // Opens the folder before the first change, because the store must notice later removals by
+    // other processes. After an error, one writer at a time opens the folder, and no queue forms.
     private func open() async throws {
         let mayTry = try state.withLock { state in
             switch state.opening {

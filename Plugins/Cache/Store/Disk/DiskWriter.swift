@@ -55,7 +55,7 @@ final class DiskWriter: CacheWriter {
     private func change(_ action: (inout Content) -> Void) -> Content? {
         state.withLock { state in
             guard case .open(var content) = state else { return nil }
-            // The state must not share the buffer, because a change would then copy it.
+            // The state must not share the buffer, because a change would then copy the buffer.
             state = .ended
             action(&content)
             state = .open(content)
@@ -111,7 +111,7 @@ final class DiskWriter: CacheWriter {
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // If the file was moved, the removal does nothing. If the removal fails, the next count
+            // The removal has no effect on a moved file. If the removal fails, the next count
             // removes the file.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
