@@ -59,7 +59,7 @@ final class IssueReport {
         return first + [rest]
     }
 
-    // Adds a mistake, whose message is created only if the report shows it.
+    // Adds a mistake; the message is created only if the report shows the message.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String

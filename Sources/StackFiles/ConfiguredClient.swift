@@ -20,7 +20,7 @@ public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
         var kept: ReloadableState
-        // With the texts of references.
+        // The value contains the texts of references.
         var transport: Unshown<JSONValue>
         let baseURL: Unshown<JSONValue>
     }
@@ -65,9 +65,9 @@ public final class ConfiguredClient: Sendable {
 
     /// Loads another file.
     ///
-    /// The transport does not change if its part of the file and the texts of its references are
-    /// unchanged. The same rule applies to the state that `shared` describes. The base URL cannot
-    /// change, because earlier requests were resolved against the base URL.
+    /// The transport does not change if the file's part for the transport and the texts of the
+    /// references are unchanged. The same rule applies to the state that `shared` describes. The
+    /// base URL cannot change, because earlier requests were resolved against the base URL.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. After this
     ///   error, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
@@ -77,7 +77,7 @@ public final class ConfiguredClient: Sendable {
             let parts = try file.build(
                 with: registry, state: kept,
                 keeping: transport == state.transport ? client.transport : nil)
-            // After the build, because an unreadable reference is a mistake of its own.
+            // The check is after the build, because an unreadable reference is a separate mistake.
             guard Unshown(resolving: file.root["baseURL"]) == state.baseURL else {
                 throw ClientError.configuration([
                     ConfigurationIssue(

@@ -5,7 +5,7 @@ public import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
-    /// The registry with the transports and gates of `import Turnpike`, and its stack with the name
+    /// The registry with the transports and gates of `import Turnpike`, and the stack with the name
     /// `standard`.
     public static var standard: Registry {
         var registry = Registry()
@@ -95,8 +95,8 @@ extension ConfiguredClient {
 extension Registry {
     /// Returns the reference of stack files with the names of this registry, as Markdown.
     ///
-    /// The reference has each transport and gate, with the settings, their types and defaults, and
-    /// an example. If a part has a ``PartDescription``, the reference also explains the part. To
+    /// The reference has each transport and gate, with the settings, types and defaults, and an
+    /// example. If a part has a ``PartDescription``, the reference also explains the part. To
     /// observe the settings, each factory runs with an empty object and with the example, as for a
     /// check (``Settings/isDryRun``).
     /// - Parameter modules: The modules whose gates become DocC links. Other gates have only their
@@ -117,9 +117,9 @@ extension Registry {
     /// reads and requires the same settings for each file. If a factory reads a setting only for a
     /// certain value of another setting, the example must have that value.
     ///
-    /// If a part has no description, or its factory throws an error for the example, the schema
-    /// allows any setting for the part. Only a check finds missing files, and settings that are not
-    /// compatible.
+    /// If a part has no description, or the factory of the part throws an error for the example,
+    /// the schema allows any setting for the part. Only a check finds missing files, and settings
+    /// that are not compatible.
     /// - Returns: The schema, which ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes.
     public func schema() -> JSONValue {
         ReferenceSchema(
@@ -132,7 +132,7 @@ extension Registry {
     ///
     /// A description must have exactly the settings that the factory reads. A default in a
     /// description must equal the default that the factory reads. The factory must accept the
-    /// example. In a test, there should be no issues:
+    /// example. A test can require that there are no issues:
     ///
     /// ```swift
     /// #expect(registry.checkReference().isEmpty)

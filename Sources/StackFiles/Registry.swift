@@ -70,8 +70,8 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a kind of shared state under a name.
     ///
-    /// A check (``Settings/isDryRun``) must open nothing: the factory should only read the
-    /// settings, and return a part that does nothing.
+    /// During a check (``Settings/isDryRun``), the factory must open nothing, and should only read
+    /// the settings and return a part that does nothing.
     /// - Parameters:
     ///   - name: The name in files.
     ///   - description: The description for the reference and the schema of stack files.
@@ -133,8 +133,8 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    // Returns the shared part of a file. The texts of references also identify the part: a new
-    // password creates a new part.
+    // Returns the shared part of a file. The texts of references also identify the part, and a new
+    // password therefore creates a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(

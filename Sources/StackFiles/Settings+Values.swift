@@ -3,8 +3,8 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-// If a required setting is missing, the part is never used, and the results of these functions are
-// not important.
+// If a required setting is missing, the part is never used, and the results of these functions have
+// no effect.
 extension Settings {
     // MARK: Numbers
 
@@ -130,7 +130,7 @@ extension Settings {
 
     /// Returns one of several strings, or nil if the value is missing or wrong.
     ///
-    /// The setting is required.
+    /// The part needs this setting.
     public func requiredChoice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, of type: Choice.Type = Choice.self
     ) -> Choice? where Choice.RawValue == String {

@@ -61,7 +61,7 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Whether the setting `shared` asks for the shared state of the file, even if there is a
+    /// Whether the setting `shared` requests the shared state of the file, even if there is a
     /// mistake.
     public var usesSharedPart: Bool {
         value("shared").map { $0 != .null && $0 != .bool(false) } ?? false

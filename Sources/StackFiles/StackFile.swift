@@ -18,11 +18,11 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema, with which an editor
-/// completes the file (``Registry/schema()``). If `stack` is missing, the client has the standard
-/// stack; `[]` is an empty stack. `shared` describes state that several replicas share. Gates with
-/// `"shared": true` use that state. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter
-/// in `TurnpikeInspection` that do not apply to the stack.
+/// Durations are in seconds, and sizes are in bytes. `$schema` may name a JSON Schema, which an
+/// editor uses to complete the file (``Registry/schema()``). If `stack` is missing, the client has
+/// the standard stack; `[]` is an empty stack. `shared` describes state that several replicas
+/// share. Gates with `"shared": true` use that state. `{"lint": {"ignore": ["rule-id"]}}` names
+/// rules of the linter in `TurnpikeInspection` that do not apply to the stack.
 ///
 /// The complete file is checked before the creation of any part.
 /// ``/TurnpikeCore/ClientError/Code/configuration`` contains every mistake with the path, the value
@@ -133,7 +133,7 @@ public struct StackFile: Sendable, Hashable {
         let transport = kept ?? registry.transport(described, in: settings)
         let before = report.count
         let gates = registry.stack(outer.value("stack"), in: settings)
-        // If no gate used the shared part, a limit for all replicas would be a limit for each
+        // If no gate used the shared part, a limit for all replicas would become a limit for each
         // replica.
         if sharing.part != nil, !sharing.isUsed, report.count == before {
             outer.issue(

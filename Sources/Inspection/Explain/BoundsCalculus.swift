@@ -58,7 +58,7 @@ struct WorstCase: Equatable {
 
     /// The worst case of the transport is one exchange, which may never end.
     ///
-    /// The contract of transports requires no time limit, although some transports have one.
+    /// The contract of transports requires no time limit, although some transports have a limit.
     static let transport = WorstCase()
 
     static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
@@ -91,8 +91,7 @@ struct WorstCase: Equatable {
             case .group(let number, let isCertain, let parts):
                 if absent.contains(number) { return inner }
                 let passed = inner.inside(parts, without: absent)
-                // A request either passes through the gates or skips them, and the worse case
-                // counts.
+                // A request passes through the gates or skips the gates, and the worse case counts.
                 return isCertain ? passed : passed.worse(inner)
             }
         }
@@ -138,7 +137,7 @@ struct WorstCase: Equatable {
             worst.whole = whole.adding(other)
             worst.waiting = waiting.adding(other)
             worst.answersByItself = true
-        // The response that the substitute replaces is discarded first.
+        // The gate first discards the response that the substitute replaces.
         case .answers(.substitute):
             worst.discard(times: 1)
             worst.answersByItself = true
@@ -182,8 +181,8 @@ struct WorstCase: Equatable {
 
     /// Attempts run one after another, with waits between the attempts.
     ///
-    /// Each abandoned response is discarded, and so is the last response if the retrier throws
-    /// another error.
+    /// Each abandoned response is discarded, as is the last response if the retrier throws another
+    /// error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }

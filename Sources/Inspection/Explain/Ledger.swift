@@ -5,9 +5,9 @@ import TurnpikeCore
 /// The largest amount (sends, nanoseconds or bytes) for each number of remaining sends.
 ///
 /// The framework passes a call to the transport at most 12 times, not counting redirects. All gates
-/// share this limit: two nested retry gates of 6 attempts make 12 attempts, not 36. The worst case
-/// therefore has one amount for each number of remaining sends. If two parts of a stack run one
-/// after the other, the parts share the sends in the worst way (a convolution in the algebra of
+/// share this limit, and two nested retry gates of 6 attempts make 12 attempts, not 36. The worst
+/// case therefore has one amount for each number of remaining sends. If two parts of a stack run
+/// one after the other, the parts share the sends in the worst way (a convolution in the algebra of
 /// maximum and sum).
 struct Ledger: Hashable {
     /// The maximum number of sends of one call, not counting redirects.
@@ -72,13 +72,13 @@ struct Ledger: Hashable {
 
     /// The inner part runs once for each redirect, and once for the last response.
     ///
-    /// The result is the largest sum of all runs. If each redirect comes from a server, each run
-    /// uses a send of the limit, and the redirect returns this send. A redirect from a store
+    /// The result is the largest sum of all runs. Each run uses one send of the limit, and a
+    /// redirect from a server returns this send. A redirect from a store
     /// returns a send that was not used, and a later run may therefore exceed the limit.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
         let end = free.times(hops) + last.free
-        // For more redirects, an exact figure is not necessary.
+        // An exact figure for more redirects is not necessary.
         guard hops <= 128 else { return map { _ in end } }
         func beyond(_ ledger: Ledger) -> [Amount] {
             let rest = isCounted ? ledger.inOneCall : ledger.free
@@ -164,7 +164,7 @@ struct Amount: Comparable, Hashable {
 
     var value: Int64? { code < Self.unknown.code ? code : nil }
 
-    /// The time for reading an abandoned response, after which the connection is reused.
+    /// The maximum time for reading an abandoned response.
     static let discarding = Amount(100_000_000 as Int64)
 
     static func < (left: Amount, right: Amount) -> Bool { left.code < right.code }

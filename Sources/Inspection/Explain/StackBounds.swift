@@ -11,7 +11,7 @@ public struct StackBounds: Sendable, Hashable {
         case full
         /// Only the limits; for more than 100 gates, ``StackBound/places`` is empty.
         case limits
-        /// No bounds; for more than 1,000 gates, all limits are unknown.
+        /// No bounds, because all limits of a stack with more than 1,000 gates are unknown.
         case nothing
     }
 
@@ -19,7 +19,7 @@ public struct StackBounds: Sendable, Hashable {
     public let extent: Extent
     /// The maximum number of exchanges, including redirects.
     ///
-    /// If no retry gate decides, one more send is counted for a repeatable request, because its
+    /// If no retry gate decides, one more send is counted for a repeatable request, because a
     /// reused connection may end before a response. Requests that a gate sends for many calls, such
     /// as a request for a token, do not count.
     public let sends: StackBound<Int64>
@@ -69,10 +69,10 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
 
 extension StackBounds {
     static let maxAttributed = 100
-    /// The maximum number of gates for a computation, which ``note`` repeats as text.
+    /// The maximum number of gates for a computation; ``note`` contains this number as text.
     static let maxComputed = 1000
 
-    /// Computes the worst case of a stack, and the gates that affect it.
+    /// Computes the worst case of a stack, and the gates that affect the worst case.
     ///
     /// For a long stack, only a part is computed (``Extent``). The time for the limits grows with
     /// the number of gates, and the time for the bounding gates with the square of this number.

@@ -38,7 +38,7 @@ public struct GateExplanation: Sendable {
     public enum Status: Sendable, Hashable {
         /// The gate applies, and the facts of the gate are known.
         case applies
-        /// The gate does not change the request; the text completes "because".
+        /// The gate does not change the request; the text completes a sentence after "because".
         case passedOver(String)
         /// The group of the gate does not apply to the request; the text completes "because".
         case skipped(String)
@@ -57,7 +57,7 @@ public struct GateExplanation: Sendable {
     /// Whether the status may change because an outer gate changes the request; for example, a
     /// redirect may change a POST into a GET.
     public let mayChange: Bool
-    /// What the gate does, as the end of a sentence after the gate's name, or nil without facts.
+    /// The work of the gate, as the end of a sentence after the gate's name, or nil without facts.
     public let summary: String?
     /// The effects of the gate, or an empty list without facts.
     public let effects: [GateEffect]
@@ -97,14 +97,14 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttemptAndReplay = "for each attempt, and for each replay"
     /// Once for each attempt of each hop, and again for each replay.
     case perAttemptOfHopAndReplay = "for each attempt of each hop, and for each replay"
-    /// Unknown, because an outer gate does not state whether it sends again.
+    /// Unknown, because an outer gate does not state how often the gate sends.
     case unknown = "unknown how often"
 }
 
 extension Stack {
     /// Explains the effects of the stack on a request, and computes the worst case of the call.
     ///
-    /// No gate runs, and nothing is sent: the explanation uses only the facts of the gates
+    /// No gate runs, and nothing is sent, because the explanation uses only the facts of the gates
     /// (``/TurnpikeCore/Gate/facts(for:)``). Effects that a gate does not state are unknown. Gates
     /// that the options of the request add are included. The conditions of groups are evaluated
     /// with this request. If an outer gate may change the request, the worst case covers both

@@ -101,7 +101,7 @@ struct StackReading {
 
     private func prefixed(_ place: String) -> Bool { place.contains(".") }
 
-    // This includes requests that a redirect or an adapter has changed.
+    // The requests include requests that a redirect or an adapter has changed.
     private mutating func noteRetry(_ gate: any Gate, _ request: Request) {
         guard let retrier = gate as? any RequestRetrier else { return }
         let request = reaching(request)

@@ -166,7 +166,7 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// The reason why the gate may delay requests, or nil; a substitute does not count.
+    /// The reason why the gate may delay requests, or nil; a substitute is not a delay.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
@@ -176,7 +176,7 @@ extension LintSubject.Entry {
     /// The origins that may get the secrets of the gate.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // If the gate lists no origins but restricts a credential, only the client knows the one
+        // If the gate lists no origins but restricts a credential, only the client knows the
         // origin.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }

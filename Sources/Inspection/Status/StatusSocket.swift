@@ -27,10 +27,10 @@ public final class StatusSocket: Sendable {
     /// Opens the socket.
     ///
     /// If an ended process of the same user has left a socket at the path, the new socket replaces
-    /// it.
+    /// the old socket.
     /// - Parameters:
     ///   - path: The path of the socket, at most 103 bytes. Other users must not be able to write
-    ///     to its folder, unless the folder is sticky, as `/tmp` is.
+    ///     to the folder of the socket, unless the folder is sticky, as `/tmp` is.
     ///   - clients: The clients to show. The socket retains the clients until the socket is closed.
     /// - Throws: A fault of the file system, also if a process serves the path, or if the path is
     ///   not a socket of this user.
@@ -75,8 +75,8 @@ public final class StatusSocket: Sendable {
 
     /// Removes the socket, and serves no further peers.
     public func close() {
-        // Without this check, a second call could remove a later socket with the same path, and
-        // even the same inode.
+        // The check prevents that a second call removes a later socket with the same path, and even
+        // the same inode.
         if isClosed.exchange(true, ordering: .relaxed) { return }
         unsafe source.cancel()
         // Another process may have replaced the socket.
@@ -118,7 +118,7 @@ final class UnixSocket: Sendable {
         let room = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
         if path.utf8.count >= room { throw FileFault("use \(path)", code: ENAMETOOLONG) }
         self.path = path
-        // The type is 1 on all systems, but the systems declare it differently.
+        // The type is 1 on all systems, but the systems declare different types for the constant.
         descriptor = socket(AF_UNIX, numericCast(1), 0)
         guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
             throw FileFault("make a socket")

@@ -120,7 +120,7 @@ extension Trace {
 
 /// Writes the objects of HAR 1.2 files that recordings and traces have in common.
 ///
-/// The input must contain no secrets, because the methods hide none.
+/// The input must contain no secrets, because the methods hide no secrets.
 public enum HARFormat {
     /// The members of `log`, except the entries.
     public static var log: JSONObject {

@@ -98,7 +98,7 @@ private struct TraceExport {
         let parent = span.parent.map { identifiers[$0] } ?? outerParent
         object["parentSpanId"] = parent.map(JSONValue.string)
         object["traceState"] = state.map(JSONValue.string)
-        // Span names must have few different values, and paths have too many.
+        // Span names must have few different values, and there are too many different paths.
         object["name"] = .string(span.exchange?.method.rawValue ?? callName(span))
         // The values are SPAN_KIND_CLIENT and SPAN_KIND_INTERNAL.
         object["kind"] = span.exchange == nil ? 1 : 3

@@ -94,7 +94,7 @@ private struct TracePicture {
         if span.kind == .exchange { return exchange(row, top) }
         var lines: [String] = []
         let kind = span.isBad ? "bad" : span.kindName
-        // The line is the time of inner spans. The bar on the line is the own time of the span.
+        // The line shows the time of inner spans. The bar on the line is the own time of the span.
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }

@@ -28,7 +28,7 @@ final class TraceRecorder: CallReader {
         var number: UInt64?
         var share: Double?
         var redaction: Redaction?
-        // Whether a traced `Call` needs the trace, even if the store drops it.
+        // Whether a traced `Call` needs the trace, even if the store drops the trace.
         var isAskedFor = false
 
         func show(isComplete: Bool) -> Trace? {

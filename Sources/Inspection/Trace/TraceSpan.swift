@@ -53,8 +53,8 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The name of the span without secrets, such as `Retry`, `attempt 2`, `back-off`,
     /// `GET /users`, `DNS`, `body` or `Endpoints: 10.0.0.7:8080 (2 under way)`.
     ///
-    /// The phases of an exchange are named `queue`, `DNS`, `connect`, `TLS`, `request sent`,
-    /// `first byte` and `head`, if the transport reports them.
+    /// The phases of an exchange are named `queue`, `DNS`, `connect`, `TLS`, `request sent`, `first
+    /// byte` and `head`, if the transport reports these phases.
     public let name: String
     /// The time from the start of the call to the start of the span.
     public var start: Duration { .nanoseconds(startNanoseconds) }
@@ -69,7 +69,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         if case .one(let exchange) = held { exchange } else { nil }
     }
 
-    // The case is indirect, because a trace has many spans, few exchanges, and a bounded size.
+    // The case is indirect, because a trace has many spans but few exchanges.
     private indirect enum Held: Hashable {
         case none
         case one(TraceExchange)
@@ -90,7 +90,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         self.kind = kind
         self.name = name
         startNanoseconds = start.wholeNanoseconds
-        // The largest number means that there is no duration.
+        // The largest number means that the duration is unknown.
         nanoseconds = duration.map { min($0.wholeNanoseconds, .max - 1) } ?? .max
         self.outcome = outcome
         held = exchange.map { .one($0) } ?? .none

@@ -15,7 +15,7 @@ final class TraceTexts {
     // The size limits in bytes for descriptions of errors, for all together and for one.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The size limits in bytes for names, for all together and for one.
+    // The size limits in bytes for names, for all names together and for one name.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
     private static let maxBuckets = 192
@@ -78,7 +78,7 @@ final class TraceTexts {
         }
     }
 
-    // The description is stored, because an error passes through several gates and its description
+    // The description is stored, because an error passes through several gates and the description
     // is expensive.
     private func description(of error: any Error) -> String {
         // SAFETY: the address is only a key, and the recorded trace retains the error.

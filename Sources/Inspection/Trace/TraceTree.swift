@@ -189,7 +189,7 @@ enum TraceText {
         HARFormat.date(date).replacing("T", with: " ").replacing("Z", with: " UTC")
     }
 
-    // `String(format:)` is not used, because it depends on the locale.
+    // `String(format:)` is not used, because the result depends on the locale.
     static func fixed(_ value: Double, _ places: Int) -> String {
         var scale = 1
         for _ in 0..<places { scale *= 10 }

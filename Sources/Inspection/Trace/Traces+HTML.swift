@@ -93,7 +93,7 @@ enum TracePage {
         <noscript>This page needs its own script to draw what it contains.</noscript>
         """
 
-    /// JSON for a script element, of which no part ends the element or begins another element
+    /// JSON for a script element; no part of the JSON ends the element or begins another element
     /// (HTML, "Restrictions for contents of script elements").
     private static func embedded(_ data: JSONValue) -> String {
         // The replaced characters occur only inside JSON strings.

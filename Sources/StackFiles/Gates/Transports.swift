@@ -84,7 +84,7 @@ extension Registry {
     }
 }
 
-/// Has the capabilities of the transport, for a check, which must not open a transport.
+/// Gives the capabilities of the transport to a check, which must not open a transport.
 private struct DraftURLSession: Transport {
     var capabilities: TransportCapabilities { [] }
     var provesClient: Bool { false }

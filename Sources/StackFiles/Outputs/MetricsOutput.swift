@@ -113,8 +113,8 @@ extension Settings {
             issue(at: key, "the file cannot be written")
         }
         if place != "stderr" {
-            // All gates, stacks and clients that name the same file share one output, and none
-            // overwrites the figures of another.
+            // All gates, stacks and clients that name the same file share one output, and do not
+            // overwrite each other's figures.
             let faults = common("outputFaults") { OutputFaults() }
             let path = URL(filePath: place).standardizedFileURL.path(percentEncoded: false)
             return common("metrics \(path)") { MetricsOutput(path: path, faults: faults) }

@@ -58,8 +58,8 @@ struct ReferenceSchema {
         "\(kind.rawValue)-\(name)"
     }
 
-    // Each part has a condition on the name of the part. With this condition, an editor reports the
-    // place of a mistake, and not only that no part matches.
+    // With a condition on the name of the part, an editor reports the place of a mistake, and not
+    // only that no part matches.
     private func choice(of parts: [PartReference], _ meaning: String) -> JSONValue {
         let names = parts.flatMap { part in ([part.name] + part.aliases).map { (part, $0) } }
         let constants = names.map { part, name -> JSONValue in

@@ -148,7 +148,7 @@ extension SettingType {
 }
 
 extension JSONValue {
-    /// Creates an integer if the number is whole, and otherwise a number with a fraction.
+    /// Creates an integer from a whole number, and a number with a fraction from any other number.
     init?(shortest number: Double) {
         if let whole = Int(exactly: number) {
             self = .number(JSONNumber(whole))

@@ -76,7 +76,7 @@ public struct SettingType: Hashable, Sendable {
     }
 }
 
-/// Records how a factory reads its settings: names, types, bounds and defaults.
+/// Records the names, types, bounds and defaults of the settings that a factory reads.
 final class SettingReads {
     struct Read {
         var types: [SettingType] = []

@@ -17,7 +17,7 @@ extension LintRule {
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .identifiesRepetition }),
-                    // If a retry gate repeats POSTs anyway, each attempt has the same key.
+                    // If a retry gate repeats POSTs in any case, each attempt has the same key.
                     outside: subject.all(.retry).filter { $0.retries?.repeatsUnsafe == false })
             },
             story: { edge, _ in

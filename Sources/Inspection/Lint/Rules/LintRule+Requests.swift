@@ -193,7 +193,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// The validity of a time stamp; an inner nil means any time, an outer nil means no stamp.
+    /// The validity of a time stamp, or nil without a stamp; an inner nil means any time.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

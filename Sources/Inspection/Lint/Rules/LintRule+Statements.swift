@@ -69,8 +69,7 @@ extension LintSubject {
         switch order.relation {
         case .outside: return edges([entry], outside: others)
         case .inside: return edges(others, outside: [entry])
-        // One other gate is enough: a gate in the right place or, if there is none, the nearest
-        // gate.
+        // One other gate is enough, which is a gate in the right place or the nearest gate.
         case .outsideOfPresent:
             let other = others.first { $0.index > entry.index } ?? others.last
             return edges([entry], outside: other.map { [$0] } ?? [])
