@@ -16,10 +16,10 @@ import TurnpikeSupport
 /// drill.set(share: 1, by: "Ann, game day")
 /// ```
 ///
-/// The gate does nothing until code or a stack file turns on its ``/TurnpikeMiddleware/Switch``.
-/// Place the gate next to the transport. By default, requests that must not be sent twice
-/// (``/TurnpikeCore/Request/isRepeatable``) get no fault. A request that can be sent only once
-/// never gets a fault.
+/// The gate does nothing until code or a stack file turns on the gate's
+/// ``/TurnpikeMiddleware/Switch``. Place the gate next to the transport. By default, requests that
+/// must not be sent twice (``/TurnpikeCore/Request/isRepeatable``) get no fault. A request that can
+/// be sent only once never gets a fault.
 ///
 /// Each fault appears in the log, in the trace beside the name of the gate, and in the counter
 /// `turnpike.chaos.faults`. The text of an error says that the error is deliberate, and a response
@@ -36,7 +36,7 @@ public struct Chaos: Interceptor {
         /// The request is sent, and the response body breaks off.
         case droppedBody
 
-        // The name of the fault in metrics, and its effect on a request.
+        // The name of the fault in metrics, and the effect of the fault on a request.
         fileprivate var texts: (label: String, happening: String) {
             switch self {
             case .error(let code): ("error", "fails as \(code.rawValue)")

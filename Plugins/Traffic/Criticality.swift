@@ -8,14 +8,14 @@ public import TurnpikeCore
 /// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes start first. A full queue
 /// refuses calls of lower classes first. An attempt has the class of its call.
 ///
-/// The classes come from "Site Reliability Engineering" (Google, 2016, chapter 21), without its
+/// The classes come from "Site Reliability Engineering" (Google, 2016, chapter 21), without the
 /// highest class for the few most critical calls.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
     /// Work that can wait or be omitted, such as a prefetch or a batch, and is refused first.
     case sheddable
     /// The calls of a user or a service, unless another class is set.
     case `default`
-    /// Calls whose failure a user notices at once, and which are refused last.
+    /// Calls whose failure a user notices at once; these calls are refused last.
     case critical
 
     /// The number of classes above this class.

@@ -8,7 +8,7 @@ final class Waiter: Sendable {
     let precedence: Precedence
     /// The origin of the permit for which the call waits, or nil.
     let origin: Origin?
-    /// Whether this call is the first in its line, and the log reports waiting calls.
+    /// Whether this call is the first in line, and the log reports waiting calls.
     let beginsLine: Bool
     let cost: Int
     /// The deadline of the call, or nil.
@@ -45,7 +45,7 @@ struct WaitingLine {
         return overflows ? .max : turns
     }
 
-    /// Describes the place of a call in line, as the end of a sentence in the gate's facts.
+    /// Describes the position of a call in line, as the end of a sentence in the gate's facts.
     static func text(of request: Request?, takesTurns: Bool) -> String {
         let place =
             switch request?.options.criticality {
@@ -56,7 +56,7 @@ struct WaitingLine {
         return (takesTurns ? ", and callers take turns" : "") + place
     }
 
-    /// The rank of a call in a line, whose lowest rank starts first.
+    /// The rank of a call in a line; the call with the lowest rank starts first.
     struct Rank: Comparable, Sendable {
         let level: Int
         /// The round in which this call is the turn of its key, or 0 without keys.
@@ -260,7 +260,7 @@ extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     ///
     /// `phrase` is part of the error if the deadline passes during the wait. `news` is a log line
-    /// for the first waiter of a line. `leave` removes the waiter from its line. If the turn has
+    /// for the first waiter of a line. `leave` removes the waiter from the line. If the turn has
     /// already come, `leave` returns false, and the inner gates end the call.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,

@@ -20,24 +20,24 @@ import TurnpikeSupport
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
 /// attempts. With few attempts, three rejections in a row are enough. With many attempts, most
 /// attempts of the last half second must be rejected. Attempts that end at the same time count as
-/// one attempt. The gate then reduces the admitted share to 3 %, and the server's queue empties.
-/// The share grows with time, slowly at first, and reaches all calls after `recovery`. Further
-/// rejections reduce the share again. Attempts that were sent before a reduction do not count.
-/// While the gate refuses calls, an attempt with a much longer wait for the head than usual counts
-/// as rejected, because a growing queue first delays responses and then causes errors. The share
-/// also grows if no attempt ends. The gate therefore tries a silent origin again.
+/// one attempt. In the example, the gate reduces the admitted share to 3 %, and the server's queue
+/// empties. The share grows with time, slowly at first, and reaches all calls after `recovery`.
+/// Further rejections reduce the share again. Attempts that were sent before a reduction do not
+/// count. While the gate refuses calls, an attempt with a much longer wait for the head than usual
+/// counts as rejected, because a growing queue first delays responses and then causes errors. The
+/// share also grows if no attempt ends. The gate therefore tries a silent origin again.
 ///
 /// By default, a rejection is a 429, 503 or 504, or an attempt or a connection that takes too long
 /// (``standardVerdict(_:)``). An attempt ends at the end of the response body. If the caller
-/// cancels or the deadline passes, the attempt does not count. An inner
+/// cancels the call or the deadline of the call passes, the attempt does not count. An inner
 /// ``/TurnpikeMiddleware/AttemptTimeout`` is needed to notice a server that never answers.
 ///
 /// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, because the gate must see
 /// each attempt. Place the gate outside of a ``CircuitBreaker``, which is optional. A client with
-/// less than one call per second to a server learns too little. Use one gate in the stacks of all
-/// clients of a process. The gate keeps the shares of 1024 origins. A further origin replaces the
-/// least recently used origin. Calls to the replaced origin are all admitted. All endpoints of one
-/// name have one share.
+/// less than one call per second to a server cannot measure the share. Use one gate in the stacks
+/// of all clients of a process. The gate keeps the shares of 1024 origins. A further origin
+/// replaces the least recently used origin. Calls to the replaced origin are all admitted. All
+/// endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
@@ -67,7 +67,7 @@ public struct AdmissionControl: Interceptor {
         decide = verdict
     }
 
-    /// Adopts the rules and the meter of another gate, but not the other gate's shares.
+    /// Adopts the rules and the meter of another gate, but not the shares of the other gate.
     ///
     /// The servers' shares remain when a client replaces its stack.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
@@ -77,9 +77,9 @@ public struct AdmissionControl: Interceptor {
     /// The rule applies to the time limits for a connection, an attempt and an idle body. Any other
     /// response is accepted, and any other error is ignored.
     ///
-    /// If a proxy refuses to connect, its response is a rejection with the same statuses, but is
-    /// never accepted. A refused connection is ignored. A client without a network would otherwise
-    /// refuse calls even after the network has returned.
+    /// If a proxy refuses to connect, the proxy's response is a rejection with the same statuses,
+    /// but is never accepted. A refused connection is ignored. A client without a network would
+    /// otherwise refuse calls even after the network has returned.
     public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus {
             return rejections.contains(status) ? .failure : .ignored
@@ -144,7 +144,7 @@ public struct AdmissionControl: Interceptor {
         "A call would wait in line although it is refused afterwards. This wait could delay a call"
         + " of a higher class, or cause the refusal of that call."
 
-    /// The origins whose calls are partly refused.
+    /// The origins with refused calls.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         shares.liveFigures(at: now)
     }
@@ -239,7 +239,7 @@ public struct AdmissionControl: Interceptor {
 extension AdmissionControl: PromptlyCancellable {}
 
 extension Gate where Self == AdmissionControl {
-    /// Refuses some calls to an origin that rejects most of them; see
+    /// Refuses some calls to an origin that rejects most calls; see
     /// ``AdmissionControl/init(threshold:recovery:slowness:meter:verdict:)``.
     public static func admissionControl(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,

@@ -96,7 +96,7 @@ struct AdmissionShare: BoundedMapEntry {
     }
 
     // Returns the probability that a call is admitted. Critical calls use the share first, and
-    // other calls use the rest.
+    // other calls use what remains.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {

@@ -6,16 +6,16 @@ import TurnpikeSupport
 /// Stops sending to a failing origin, and sends probes to detect the recovery.
 ///
 /// Each origin has a circuit. A circuit opens if at least `minimum` calls have ended in a rolling
-/// window and `failureRatio` of these calls have failed. Calls then fail at once as
-/// ``/TurnpikeCore/ClientError/Code/circuitOpen``. The ``/TurnpikeCore/ClientError/retryAfter`` of
-/// the error is the time until the circuit is half-open. A half-open circuit admits at most
-/// `probes` calls. If all these probes succeed, the circuit closes. If a probe fails, the circuit
-/// opens again for twice the previous time, up to `maxOpen`. If the probes do not end within the
-/// open time, the circuit admits new probes.
+/// window and `failureRatio` of these calls have failed. While a circuit is open, calls fail at
+/// once as ``/TurnpikeCore/ClientError/Code/circuitOpen``. The
+/// ``/TurnpikeCore/ClientError/retryAfter`` of the error is the time until the circuit is
+/// half-open. A half-open circuit admits at most `probes` calls. If all these probes succeed, the
+/// circuit closes. If a probe fails, the circuit opens again for twice the previous time, up to
+/// `maxOpen`. If the probes do not end within the open time, the circuit admits new probes.
 ///
 /// A call ends at the end of the response body. A body that breaks off is a failure. Cancelled
-/// calls and calls whose deadline passes do not count. If such a call was a probe, another call
-/// becomes the probe.
+/// calls and calls whose deadline passes do not count. If a call that does not count was a probe,
+/// another call becomes the probe.
 ///
 /// The position of the gate decides what the gate counts. Inside a retry, the breaker counts
 /// attempts, including attempts that the retry hides. An open circuit ends the retries of a call.
@@ -212,7 +212,7 @@ public enum CircuitState: String, Hashable, Sendable, CaseIterable {
     case closed
     /// The circuit refuses all calls.
     case open
-    /// The circuit admits a few probes, whose outcomes decide the next state.
+    /// The circuit admits a few probes; the outcomes of the probes decide the next state.
     case halfOpen
 }
 

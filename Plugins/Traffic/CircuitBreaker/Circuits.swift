@@ -311,7 +311,7 @@ final class Circuits: Sendable {
         }
     }
 
-    // Uses another meter from now on. At once, reports each circuit that is not closed.
+    // Uses another meter from now on. Reports each circuit that is not closed now.
     private func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
         let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }

@@ -9,8 +9,8 @@ public import TurnpikeCore
 /// therefore holds a permit. A call beyond the limits waits in a queue until its deadline. If the
 /// queue is full, the last call of the lowest class fails at once as
 /// ``/TurnpikeCore/ClientError/Code/overloaded``. With a `queue` of 0, each call beyond the limits
-/// fails. A call leaves the queue if it is cancelled or if its deadline passes. A call without a
-/// deadline may wait forever.
+/// fails. A call leaves the queue if the call is cancelled or the deadline of the call passes. A
+/// call without a deadline may wait forever.
 ///
 /// In the queue, calls of higher classes start first (``TurnpikeCore/Call/criticality(_:)``). Calls
 /// of one class start in the order of arrival, or callers take turns (``takingTurns(by:)``). If
@@ -21,20 +21,20 @@ public import TurnpikeCore
 /// An outer log gate writes a line when calls begin to wait, not a line for each call. In ten
 /// seconds, the log gets at most one such line for each origin, and one for the total.
 ///
-/// For most clients, place the limit inside a retry. The limit then counts attempts, and releases
-/// the permit during a back-off. Outside a retry, the limit counts calls. If one gate is in several
-/// stacks, these stacks share the permits. The gate keeps the state of 1024 origins. A further
-/// origin replaces the least recently used origin without a running call.
+/// For most clients, place the limit inside a retry. In this place, the limit counts attempts, and
+/// releases the permit during a back-off. Outside a retry, the limit counts calls. If one gate is
+/// in several stacks, these stacks share the permits. The gate keeps the state of 1024 origins. A
+/// further origin replaces the least recently used origin without a running call.
 ///
 /// An inner gate may send a request through the same client, for example to refresh a token. This
-/// request needs a second permit while the original call holds a permit. If such calls hold all
-/// permits, they wait for one another until a deadline or the time limit of the refresh. To avoid
-/// the wait, place the limit inside such a gate, or use another client in the gate.
+/// request needs a second permit while the original call holds a permit. If these calls hold all
+/// permits, the calls wait for one another until a deadline or the time limit of the refresh. To
+/// avoid the wait, place the limit inside this gate, or use another client in the gate.
 ///
 /// A task that reads a streamed body and calls the same origin for each element has the same
-/// problem. If such bodies hold all permits, the calls wait until a deadline ends them. Without a
-/// deadline, the calls wait forever. Give such calls a deadline, collect the body before the calls,
-/// or set a `queue` of 0.
+/// problem. If unread bodies hold all permits, the calls wait until a deadline ends the calls.
+/// Without a deadline, the calls wait forever. Give such calls a deadline, collect the body before
+/// the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
     private var key: (@Sendable (Request) -> String?)?

@@ -179,7 +179,7 @@ final class Permits: Sendable {
 
     // MARK: Taking
 
-    /// Takes a permit, or adds the call to the line and returns its waiter.
+    /// Takes a permit, or adds the call to the line and returns the waiter of the call.
     ///
     /// If the line is full, throws `overloaded`.
     func take(
@@ -362,10 +362,10 @@ struct OriginShare: LineEntry {
     /// The last value of ``next`` that ``Permits`` has recorded.
     var noted: WaitingLine.Place?
 
-    /// The place of the origin's next call among all origins, or nil without a free permit.
+    /// The rank of the origin's next call among all origins, or nil without a free permit.
     ///
-    /// Rounds are comparable only within one line. A line with an overdue call gets the place of
-    /// the highest class, because the overdue call delays its whole line.
+    /// Rounds are comparable only within one line. A line with an overdue call gets the rank of the
+    /// highest class, because the overdue call delays the whole line.
     var next: WaitingLine.Place? {
         guard hasRoom, let first = line.first else { return nil }
         return WaitingLine.Place(

@@ -53,7 +53,7 @@ public struct Hedge: Interceptor {
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
-    /// Sends the request, and sends it again if the response is late.
+    /// Sends the request, and sends the request again if the response is late.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -123,8 +123,8 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    // If a hedge wins, the first attempt is recorded with the time until the decision. Without this
-    // record, the delay would become shorter and shorter.
+    // If a hedge wins, the first attempt is recorded with the time until the decision. The record
+    // prevents that the delay becomes shorter and shorter.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now
@@ -171,8 +171,8 @@ public struct HedgeDelay: Sendable, Hashable {
     /// - Parameters:
     ///   - part: The share. With 0.95, the gate sends a hedge for about one call in twenty.
     ///   - atLeast: The shortest delay.
-    ///   - initially: The delay for the first 20 measured attempts, or nil for no hedges of these
-    ///     attempts.
+    ///   - initially: The delay for the first 20 measured attempts, or nil for no hedges during
+    ///     these attempts.
     /// - Returns: The delay.
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil

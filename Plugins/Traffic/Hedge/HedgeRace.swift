@@ -103,7 +103,7 @@ final class HedgeRace: Sendable {
             return state.launched
         }
         guard let number else { return false }
-        // The task ends when its attempt ends. The decision cancels the context of the attempt, and
+        // The task ends with the attempt. The decision cancels the context of the attempt, and
         // thereby ends the task.
         let task = Task.inheriting { [self] in
             do {

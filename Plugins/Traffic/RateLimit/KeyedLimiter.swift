@@ -86,7 +86,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     // MARK: Calls
 
-    /// Takes permits, or adds the call to the line and returns its waiter.
+    /// Takes permits, or adds the call to the line and returns the waiter of the call.
     ///
     /// Throws `rateLimited` if the line is full, and `deadlineExceeded` if the permits would be
     /// available too late.
@@ -163,14 +163,14 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return true
     }
 
-    /// Removes a call from its line, and returns whether the call was in line.
+    /// Removes a call from the line of the call, and returns whether the call was in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()
         let hasLeft = state.withLock { state in
             let hasLeft =
                 state.lines.updateIfPresent(key) { line in
                     guard line.line.remove(waiter.rank) != nil else { return false }
-                    // If the next call needs fewer permits, they may already be available.
+                    // If the next call needs fewer permits, these permits may already be available.
                     serve(key, &line, timeSource, &actions)
                     return true
                 } ?? false
@@ -260,7 +260,7 @@ extension KeyedLimiter {
     ) {
         let turn = Self.turn(line, coolingUntil)
         if let timer = line.timer {
-            // If the running timer fires earlier, it starts the next timer.
+            // If the running timer fires earlier, the running timer starts the next timer.
             if let turn, line.timerDue <= turn { return }
             actions.timers.append(timer)
             line.timer = nil

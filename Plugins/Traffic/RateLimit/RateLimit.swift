@@ -22,12 +22,12 @@ import TurnpikeSupport
 /// ten seconds.
 ///
 /// Inside a retry and a redirect, the gate limits the requests that a server gets. Outside a retry,
-/// the gate limits calls without their retries. If one gate is in several stacks, these stacks
-/// share the buckets. The gate keeps the buckets of 1024 origins. A further origin replaces the
-/// least recently used origin.
+/// the gate counts each call once, without the retries of the call. If one gate is in several
+/// stacks, these stacks share the buckets. The gate keeps the buckets of 1024 origins. A further
+/// origin replaces the least recently used origin.
 ///
 /// If a call is cancelled before the send, the permits are returned. A reused connection may end
-/// before a response. Without a retry, the gate then sends the request once more if new permits are
+/// before a response. Without a retry, the gate sends the request once more if new permits are
 /// available at once.
 ///
 /// `SharedRateLimit` of `TurnpikeSharedState` limits all replicas of a service together.
@@ -100,7 +100,7 @@ public struct RateLimit: RateLimiting {
     /// The properties of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? { limitFacts(for: request) }
 
-    /// Waits for the request's permits, and then runs the inner gates.
+    /// Waits for the request's permits, and after the wait runs the inner gates.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -175,7 +175,7 @@ extension RateLimiting {
         _ = limiter.lower(to: permits, of: key, rule: rule, by: timeSource)
     }
 
-    /// Waits for the permits, and then runs the inner gates.
+    /// Waits for the permits, and after the wait runs the inner gates.
     public func pass(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

@@ -80,8 +80,8 @@ extension RateLimiting {
     ///
     /// By default, a request takes one permit. A call never waits for more permits than the
     /// smallest burst. A call that costs more than the burst starts when the bucket is full. The
-    /// next calls then wait for the missing permits. If most costs are well above the burst, the
-    /// burst is too small.
+    /// calls after this call wait for the missing permits. If most costs are well above the burst,
+    /// the burst is too small.
     /// - Parameter cost: The number of permits that a request takes. With 0 or less, the request
     ///   does not wait.
     /// - Returns: The new limit, which shares its quotas with this limit.
@@ -113,8 +113,8 @@ extension RateLimiting {
     /// }
     /// ```
     ///
-    /// The limit keeps the content while the caller reads it, and then calls `cost`. If the content
-    /// breaks off or is longer than `maxBytes`, the limit makes no correction. Use
+    /// The limit keeps the content while the caller reads the content, and calls `cost` at the end.
+    /// If the content breaks off or is longer than `maxBytes`, the limit makes no correction. Use
     /// ``charge(_:for:by:)`` in this case.
     /// - Parameters:
     ///   - maxBytes: The maximum number of bytes of content that the limit keeps for `cost`.
@@ -179,9 +179,9 @@ extension RateLimiting {
     /// number shows that the account has other clients. If no permit is left until a certain time
     /// and the limit uses cool-downs, a cool-down begins.
     ///
-    /// A field belongs to the rule with the same period. If there is no such rule, the field
-    /// belongs to the rule with the same number of permits. If there is none, the field belongs to
-    /// the rule with the longest period.
+    /// A field belongs to the rule with the same period. If no rule has this name, the field
+    /// belongs to the rule with the same number of permits. If no rule has this number, the field
+    /// belongs to the rule with the longest period.
     /// - Returns: The new limit, which shares its quotas with this limit.
     public func readsQuotaFields() -> Self {
         var copy = self

@@ -51,7 +51,7 @@ public struct QuotaRule: Sendable, Hashable {
         QuotaRule(self, burst: burst, identity: identity + suffix)
     }
 
-    /// The nanoseconds between two permits, possibly less than one.
+    /// The nanoseconds between two permits, possibly less than one nanosecond.
     public var nanosecondsPerPermit: Double {
         Double(period.wholeNanoseconds) / permits
     }
@@ -62,7 +62,7 @@ public struct QuotaRule: Sendable, Hashable {
 /// The methods run under the lock of the limiter, and have no other effects. Times are nanoseconds
 /// of the monotonic clock.
 public protocol PermitSource: Sendable {
-    /// Takes the permits of a call, if all of them are available.
+    /// Takes the permits of a call, if all permits are available.
     mutating func take(_ cost: Int, at now: Int64) -> Bool
 
     /// Returns the earliest start of a call behind other calls that need `permits` permits.
@@ -171,7 +171,7 @@ struct PermitRates: Sendable, Hashable {
 /// A call needs permits of every bucket. A bucket stores the time of the next permit for evenly
 /// spaced calls (the generic cell rate algorithm, ITU-T I.371). The time is exact to the
 /// nanosecond. A call that costs more than the size of a bucket starts when the bucket is full. The
-/// next calls then wait for the missing permits.
+/// calls after this call wait for the missing permits.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 
@@ -185,7 +185,7 @@ public struct TokenBuckets: PermitSource {
         others = rates.others.map { _ in Self.longAgo }
     }
 
-    /// Creates empty buckets, whose next permit is available after one interval.
+    /// Creates empty buckets, and the next permit is available after one interval.
     public init(_ rules: [QuotaRule], emptyAt now: Int64) {
         rates = PermitRates(rules)
         func empty(_ rate: PermitRates.Rate) -> Int64 {
@@ -195,7 +195,7 @@ public struct TokenBuckets: PermitSource {
         others = rates.others.map { empty($0) }
     }
 
-    /// Takes the permits of a call, if all of them are available.
+    /// Takes the permits of a call, if all permits are available.
     public mutating func take(_ cost: Int, at now: Int64) -> Bool {
         guard Self.start(due, rates.first, cost) <= now else { return false }
         for index in others.indices
