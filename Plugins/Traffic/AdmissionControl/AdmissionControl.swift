@@ -20,7 +20,7 @@ import TurnpikeSupport
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
 /// attempts. With few attempts, three rejections in a row are enough. With many attempts, most
 /// attempts of the last half second must be rejected. Attempts that end at the same time count as
-/// one attempt. In the example, the gate reduces the admitted share to 3 %, and the server's queue
+/// one attempt. In this case, the gate reduces the admitted share to 3 %, and the server's queue
 /// empties. The share grows with time, slowly at first, and reaches all calls after `recovery`.
 /// Further rejections reduce the share again. Attempts that were sent before a reduction do not
 /// count. While the gate refuses calls, an attempt with a much longer wait for the head than usual
