@@ -35,7 +35,7 @@ extension Endpoint {
     /// `[2001:db8::7]:8080` or `unix:/run/users.sock`.
     /// - Parameters:
     ///   - text: The address.
-    ///   - port: The port, if the text has none.
+    ///   - port: The port for a text without a port.
     ///   - weight: The share of the load relative to other endpoints, above zero.
     ///   - zone: The zone of the endpoint, if known.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and expected text.
@@ -142,7 +142,7 @@ public protocol EndpointResolver: Sendable {
     /// - Parameter context: The context with the clock and the random source. If the list is not
     ///   needed any more, the context is cancelled.
     /// - Returns: The endpoints with the time of their validity.
-    /// - Throws: Any error, with a message that says what to do.
+    /// - Throws: Any error, with a message that states a remedy.
     func endpoints(in context: Context) async throws -> EndpointList
 }
 

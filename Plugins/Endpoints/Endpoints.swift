@@ -21,8 +21,8 @@ public import TurnpikeTraffic
 /// Requests to other hosts, and requests that already have a connect target, pass unchanged.
 ///
 /// Place the gate next to the transport, inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
-/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``. Each attempt then chooses an
-/// endpoint, and avoids endpoints that the call has already tried. A request counts as running
+/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``. In this place, each attempt chooses
+/// an endpoint, and avoids endpoints that the call has already tried. A request counts as running
 /// until the response body was read, broke off, was cancelled or was dropped.
 ///
 /// The first call waits for the list, within its deadline. If no new list arrives, the last list
@@ -42,7 +42,7 @@ public struct Endpoints: Interceptor {
     ///   - resolver: Finds the endpoints.
     ///   - policy: The rule that chooses an endpoint for a request.
     ///   - zone: The preferred zone; nil for no zone.
-    ///   - subset: The part of the endpoints that this client uses; nil for all.
+    ///   - subset: The part of the endpoints that this client uses; nil for all endpoints.
     ///   - health: The rules for when an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts
     ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),

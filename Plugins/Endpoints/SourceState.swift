@@ -11,10 +11,10 @@ struct SourceState {
     private var failures = 0
     // The time of the next request, or nil for never.
     private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
-    // The number of abandoned requests whose resolver has not yet returned.
+    // The number of abandoned requests to a resolver that has not returned yet.
     private var strayCount = 0
 
-    // Limits the calls to a resolver that ignores its cancellation and does not return.
+    // Limits the calls to a resolver that ignores the cancellation and does not return.
     private static let maxStrays = 4
 
     /// The time of the next request, or nil during a request or without a time limit of the list.

@@ -12,9 +12,9 @@ public import TurnpikeCore
 /// | ``weighted`` | shares that do not depend on the load, such as 5 % for a canary |
 /// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that store data for a key: caches, sessions |
 ///
-/// All rules respect weights, slow starts and zones (``EndpointZone``). A retry or hedge goes to an
-/// endpoint that the call has not tried, if one is left. Except for the hash, the time of a choice
-/// does not depend on the number of endpoints.
+/// All rules respect weights, slow starts and zones (``EndpointZone``). If the call has not tried
+/// some endpoint, a retry or hedge goes to such an endpoint. Except for the hash, the time of a
+/// choice does not depend on the number of endpoints.
 public struct BalancingPolicy: Sendable {
     enum Rule: Sendable {
         case leastRequests
@@ -41,14 +41,14 @@ public struct BalancingPolicy: Sendable {
     /// The rule compares the latency of the response head times the number of running requests plus
     /// one. The latency is a moving average that rises to a peak at once and falls with a time
     /// constant of 10 s, as in Finagle's `PeakEwma`. One slow response is therefore enough to avoid
-    /// an endpoint. Costs that differ by less than a tenth count as equal, and then the weights
-    /// decide. An endpoint without a response yet gets one request at a time.
+    /// an endpoint. Costs that differ by less than a tenth count as equal, and in this case the
+    /// weights decide. An endpoint without a response yet gets one request at a time.
     public static let peakEWMA = Self(rule: .peakEWMA)
 
     /// Chooses one endpoint after another, with a frequency in proportion to the weight.
     ///
     /// Each client begins at a random endpoint, because clients that start together must not all
-    /// begin at the same endpoint. A slow endpoint gets as many requests as the others.
+    /// begin at the same endpoint. A slow endpoint gets as many requests as the other endpoints.
     public static let roundRobin = Self(rule: .roundRobin)
 
     /// Chooses a random endpoint, with a probability in proportion to the weight.
@@ -132,23 +132,23 @@ public struct EndpointZone: Hashable, Sendable {
     func ownShare(usable: Double) -> Double { usable > 0 ? min(usable / spill, 1) : 0 }
 }
 
-/// The part of many endpoints that one of many clients uses.
+/// The part of many endpoints that a single client of many clients uses.
 ///
 /// A hundred clients with connections to each of five hundred servers have fifty thousand
-/// connections, most of them idle. With a subset, each client uses `size` endpoints, and all
-/// endpoints get about the same number of clients.
+/// connections, and most of these connections are idle. With a subset, each client uses `size`
+/// endpoints, and all endpoints get about the same number of clients.
 ///
 /// The endpoints are evenly spaced on a circle, in the order of a hash of their targets. A client
 /// begins at the fractional part of `clientIndex` times the golden ratio, and uses the next `size`
 /// endpoints. The choice is deterministic, and clients need not communicate. Number the clients
-/// from 0 on without large gaps, as a stateful set numbers the replicas. The points of the clients
-/// are then spread almost evenly. One changed endpoint changes at most two endpoints of a client's
-/// subset.
+/// from 0 on without large gaps, as a stateful set numbers the replicas. With this order, the
+/// points of the clients are spread almost evenly. One changed endpoint changes at most two
+/// endpoints of a client's subset.
 ///
 /// For 300 clients and 300 endpoints with a `size` of 20, each endpoint has 20 clients, plus or
-/// minus two. Choose a `size` of 20 or more. A subset can then serve the clients even if some
-/// endpoints are missing. Weights are ignored. With an ``EndpointZone``, the own zone and the other
-/// endpoints have separate circles, and the client uses `size` endpoints of each.
+/// minus two. Choose a `size` of 20 or more. A subset of this size can serve the clients even if
+/// some endpoints are missing. Weights are ignored. With an ``EndpointZone``, the own zone and the
+/// other endpoints have separate circles, and the client uses `size` endpoints of each.
 public struct EndpointSubset: Hashable, Sendable {
     /// The maximum number of endpoints that the client uses.
     public let size: Int

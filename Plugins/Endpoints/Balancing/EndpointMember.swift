@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// One endpoint of a list, with its running requests and its latency.
+/// One endpoint of a list, with the running requests and the latency of the endpoint.
 ///
 /// If a new list changes the weight, zone or labels of the target, the new member shares the
 /// measurements of the old member.
@@ -71,15 +71,15 @@ final class EndpointMember: Sendable {
     ///
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
     /// slower answer counts at once, and faster answers reduce the latency with a time constant of
-    /// 10 s. A failure does not reduce the latency, and counts as a running request, whose effect
+    /// 10 s. A failure does not reduce the latency, and counts as a running request; this effect
     /// fades with the same time constant. Without this effect, an endpoint that fails at once would
-    /// attract all requests, because it has no running requests and low latencies.
+    /// attract all requests, because the endpoint has no running requests and low latencies.
     func record(latency: Duration, failed: Bool, at now: MonotonicInstant) {
         let sample = max(latency / .nanoseconds(1), 1)
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
-    /// Records an abandoned request, whose latency is at least the given time.
+    /// Records an abandoned request with a latency of at least the given time.
     func record(atLeast time: Duration, at now: MonotonicInstant) {
         let sample = max(time / .nanoseconds(1), 1)
         load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
@@ -93,8 +93,8 @@ final class EndpointMember: Sendable {
     /// The expected time of another request in nanoseconds, as latency times (requests + 1).
     ///
     /// An endpoint without a sample costs nothing, and therefore gets one request. While this
-    /// request runs, the endpoint costs more than all others. The requests count per weight,
-    /// relative to the mean weight.
+    /// request runs, the endpoint costs more than all other endpoints. The requests count per
+    /// weight, relative to the mean weight.
     func cost(per weight: Double, at now: Int64) -> Double {
         let (latency, failures) = load.history.withLock {
             ($0.latency(at: now), $0.failures(at: now))

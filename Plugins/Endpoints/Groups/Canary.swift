@@ -6,14 +6,14 @@ public import TurnpikeCore
 ///
 /// Requests with the same key go to the same group, from each client and each process. Requests of
 /// a call without a key go to one group. If a reload or a new stack changes weights, a key moves
-/// only to a group whose weight has grown relative to that of the key's old group. If there are two
-/// groups, or one weight changes, the smallest possible part of the keys moves. In other cases, the
-/// part that moves is less than the sum of the changes of all shares.
+/// only to a group whose weight has grown relative to the weight of the key's old group. If there
+/// are two groups, or one weight changes, the smallest possible part of the keys moves. In other
+/// cases, the part that moves is less than the sum of the changes of all shares.
 ///
 /// Place the gate inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials,
-/// keep cookies, store responses, break circuits or choose endpoints. These gates then see the
-/// group's URL, and each group has its own circuit. A request to a group keeps all fields,
-/// including fields with secrets. If the service has TLS, each group must have TLS.
+/// keep cookies, store responses, break circuits or choose endpoints. In this place, these gates
+/// see the group's URL, and each group has a separate circuit. A request to a group keeps all
+/// fields, including fields with secrets. If the service has TLS, each group must have TLS.
 public struct Canary: SynchronousRequestAdapter {
     private let service: ServiceURL
     private let groups: [(url: ServiceURL, weight: Double, hash: UInt64)]
@@ -66,7 +66,7 @@ public struct Canary: SynchronousRequestAdapter {
             passedOver: isOther ? "the request is not below \(service)" : nil)
     }
 
-    /// Changes the URL of the request to the URL of its group.
+    /// Changes the URL of the request to the URL of the chosen group.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let fault { throw fault }
         guard let rest = service.rest(of: request) else { return }

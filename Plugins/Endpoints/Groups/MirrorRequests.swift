@@ -12,9 +12,9 @@ import TurnpikeSupport
 ///
 /// The gate copies only the first attempt of a request, and only requests with a safe method (RFC
 /// 9110 §9.2.1), content in memory, no condition and no range. A copy to another origin has no
-/// cookies. Unless `carriesCredentials` is set, such a copy has no field with a secret, and a
-/// request with a secret in its URL has no copy. A client certificate of the transport is used for
-/// copies too. If the service has TLS, the group must have TLS.
+/// cookies. Unless `carriesCredentials` is set, a copy to another origin has no field with a
+/// secret, and a request with a secret in the URL has no copy. A client certificate of the
+/// transport is used for copies too. If the service has TLS, the group must have TLS.
 ///
 /// Place the gate next to the transport, inside gates that answer, refuse, redirect or delay
 /// requests.
@@ -167,7 +167,7 @@ public struct MirrorRequests: Interceptor {
                 registration.end()
             }
             do {
-                // The task does not wait for a transport that ignores its cancellation.
+                // The task does not wait for a transport that ignores the cancellation of the task.
                 let answer = try await side.running { [maxBytes] in
                     let response = try await transport.send(copy, context: side)
                     let content = try await response.body.collect(upTo: maxBytes)

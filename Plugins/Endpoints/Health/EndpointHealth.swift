@@ -11,15 +11,15 @@ public import TurnpikeCore
 /// - has a success ratio over ``interval`` that is lower than the ratio of the others by more than
 ///   a tenth and by more than ``deviations`` standard deviations.
 ///
-/// The first ejection lasts ``ejection``. If the next ejection follows soon, its time doubles, up
-/// to ``maxEjection``. After an ejection, the endpoint returns with a slow start, like a new
-/// endpoint. The endpoint's share of the requests grows over ``slowStart``. If the first request
-/// after the return fails, the endpoint is ejected again.
+/// The first ejection lasts ``ejection``. If the next ejection follows soon, the time of the
+/// ejection doubles, up to ``maxEjection``. After an ejection, the endpoint returns with a slow
+/// start, like a new endpoint. The endpoint's share of the requests grows over ``slowStart``. If
+/// the first request after the return fails, the endpoint is ejected again.
 ///
-/// At most ``maxEjected`` of the endpoints are ejected. Of two or more endpoints, at least one may
-/// be ejected, but never all. If the share of healthy endpoints is below ``panic``, for example
-/// because of checks (``check``), all endpoints are used, because the few healthy endpoints would
-/// be overloaded.
+/// At most ``maxEjected`` of the endpoints are ejected. Of two or more endpoints, at least one
+/// endpoint may be ejected, but never all endpoints. If the share of healthy endpoints is below
+/// ``panic``, for example because of checks (``check``), all endpoints are used, because the few
+/// healthy endpoints would be overloaded.
 ///
 /// Each client uses only the outcomes of its own calls.
 public struct EndpointHealth: Sendable {
@@ -137,7 +137,7 @@ public struct EndpointHealthCheck: Sendable {
         }
         defer { timer.cancel() }
         do {
-            // If the transport ignores its cancellation, the check does not wait for the transport.
+            // If the transport ignores the cancellation, the check does not wait for the transport.
             let response = try await inner.running { [request] in
                 try await transport.send(request, context: inner)
             } orAbandoning: {

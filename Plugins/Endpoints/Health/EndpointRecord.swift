@@ -106,7 +106,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    // Ends the ejection. One failure is then enough for the next ejection.
+    // Ends the ejection. After the decrease, a single failure is enough for the next ejection.
     func giveBack(at now: MonotonicInstant, _ rules: EndpointHealth) {
         state.withLock { state in
             guard case .ejected = state.phase else { return }
@@ -131,7 +131,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the running check, whose result is nil if unknown.
+    /// Ends the running check; the result is nil if unknown.
     ///
     /// If the check changes the health of the endpoint, returns whether the endpoint is healthy.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
@@ -177,9 +177,9 @@ struct EndpointOutcomes: Equatable, Sendable {
     /// Returns endpoints whose success ratio is far below the ratio of the others, the worst first.
     ///
     /// In Envoy, the mean and the deviation include the endpoint itself, and one of five endpoints
-    /// can never be an outlier. Here each endpoint is compared only with the others. An outlier's
-    /// ratio is lower by at least a tenth, and by `deviations` times a deviation. The larger of the
-    /// others' deviation and the random deviation is used.
+    /// can never be an outlier. This code compares each endpoint only with the other endpoints. An
+    /// outlier's ratio is lower by at least a tenth, and by `deviations` times a deviation. The
+    /// larger of the others' deviation and the random deviation is used.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {

@@ -41,7 +41,7 @@ public final class DNSEndpoints: EndpointResolver {
         self.resolver = resolver ?? SystemHostResolver(width: 1, keeping: .zero)
     }
 
-    /// The text "one of the addresses of" with the name.
+    /// The text "one of the addresses of" and the name.
     public var summary: String { "one of the addresses of \(name)" }
 
     /// Looks up the name.

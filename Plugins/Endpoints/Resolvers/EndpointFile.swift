@@ -32,7 +32,7 @@ import TurnpikeSupport
 /// (`endpoints[17].port: found 99999; …`). A repeated entry is dropped.
 ///
 /// The other program should write a new file and rename the new file to the old name. Each check
-/// follows links again, because the volumes of Kubernetes need that.
+/// follows links again, because the volumes of Kubernetes change links.
 public final class EndpointFile: EndpointResolver {
     private let path: String
     private let interval: Duration

@@ -9,7 +9,7 @@ public struct CassetteOptions: Sendable {
 
     /// Media types whose content is recorded although this library cannot parse it, such as `*/*`.
     ///
-    /// Secrets may remain in such content, which is searched as text or as bytes. A placeholder
+    /// Secrets may remain in this content, which is searched as text or as bytes. A placeholder
     /// replaces content of other types (``CassetteTransport/withheld``).
     public var allowedTypes: [MediaType]
 

@@ -97,7 +97,7 @@ public final class CassetteTransport: Transport {
     /// The exchanges of the file that no request has used.
     public var unused: [String] { tape?.unused ?? [] }
 
-    /// A line for each content whose kind, length and hash alone are in the file.
+    /// A line for each content of which the file has only the kind, length and hash.
     ///
     /// Such content could not be searched for secrets, for example if the content is malformed or
     /// truncated. A replay returns the placeholder of a withheld response.
@@ -273,7 +273,7 @@ extension CassetteTransport {
         case replay
         /// Uses each exchange of the file once, and sends and records other requests.
         ///
-        /// Entries that another tool has written stay unchanged, including their secrets.
+        /// Entries of another tool stay unchanged, including the secrets in these entries.
         case recordMissing = "record-missing"
         /// Sends and records all requests; the first complete exchange replaces the old file.
         case record

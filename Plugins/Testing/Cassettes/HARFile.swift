@@ -60,7 +60,7 @@ struct HARFile {
         var rest = try log.object()
         rest["entries"] = nil
         if try log.member("creator") == nil { rest["creator"] = empty.log["creator"] }
-        // A mistake in one entry does not affect the others.
+        // A mistake in one entry does not affect the other entries.
         var slots = try log.required("entries").elements().map(Slot.init)
         for slot in slots { slot.entry?.teach(redactor) }
         for index in slots.indices { slots[index].entry?.prepare(redactor, matching) }

@@ -58,7 +58,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
 
 /// A requirement that a plugin does not meet.
 public struct ConformanceFailure: Error, CustomStringConvertible {
-    /// The failed check and its result.
+    /// The failed check and the result of the check.
     public let description: String
 
     init(_ finding: String) { description = finding }

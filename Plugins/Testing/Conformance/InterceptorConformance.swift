@@ -195,7 +195,7 @@ public enum InterceptorConformance {
 
 private struct CancelledByPeer: Error {}
 
-/// A transport whose content is endless and created on demand.
+/// A transport with endless content that is created on demand.
 private struct StreamTransport: Transport {
     var onEnd: @Sendable () -> Void = {}
     let onPull: @Sendable () -> Void

@@ -22,8 +22,8 @@ extension SharedStoreConformance {
             check("The minimum is taken as soon as its first permit is due") { site in
                 let rules = [hourly(2)]
                 try await site.take(6, of: rules, 6...6)
-                // Six permits were taken, two of them at once. The seventh is due after five
-                // intervals.
+                // Six permits were taken, two of these permits at once. The seventh is due after
+                // five intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
             check("Permits that are due within `reach` are reserved, each with its time") {

@@ -16,8 +16,8 @@ import TurnpikeTraffic
 /// ```
 ///
 /// The subject is a list of clients of one server. One client is enough for all checks. With two
-/// clients, a check also detects state that the clients do not share. Each check uses its own keys
-/// and does not remove them. Several checks may run at once, even on a server with other users.
+/// clients, a check also detects state that the clients do not share. Each check uses separate keys
+/// and does not remove the keys. Several checks may run at once, even on a server with other users.
 ///
 /// The server's clock must run. Some checks wait for a few hundred milliseconds. In a check of less
 /// than a minute, the counts do not depend on the speed of the server.

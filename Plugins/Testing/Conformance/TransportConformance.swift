@@ -13,9 +13,9 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1.
-/// TLS and later HTTP versions need other tests. A transport that sends nothing to this address
-/// must forward the checks' requests to another transport.
+/// Each check gets a separate transport and shuts down the transport. The checks use plain HTTP/1.1
+/// on 127.0.0.1. TLS and later HTTP versions need other tests. A transport that sends nothing to
+/// this address must forward the checks' requests to another transport.
 public enum TransportConformance {
     /// One check of a transport.
     public typealias Check = ConformanceCheck<any Transport>

@@ -5,7 +5,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A fault of a ``FaultTransport`` and its frequency.
+/// A fault of a ``FaultTransport``, and how often the fault happens.
 public struct Fault: Sendable {
     enum Kind: Sendable {
         case latency(MockLatency)

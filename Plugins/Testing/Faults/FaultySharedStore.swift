@@ -77,7 +77,7 @@ public final class FaultySharedStore: SharedStore {
     ///   - seed: Decides the faults.
     ///   - timeSource: The clock of latencies and outages.
     ///   - latency: The duration of an operation, including the response.
-    ///   - losses: The share of operations without an answer. Half of them take effect.
+    ///   - losses: The share of operations without an answer. Half of these operations take effect.
     ///   - errors: The share of operations that fail and take no effect.
     ///   - outages: The times when the store is unreachable or slow.
     ///   - patience: The time after which an operation without an answer fails.
@@ -108,7 +108,7 @@ public final class FaultySharedStore: SharedStore {
 
     // MARK: Operations
 
-    /// Takes permits, or none.
+    /// Takes all requested permits, or no permit.
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         try await pass { try await $0.take(request) }
     }
@@ -125,7 +125,7 @@ public final class FaultySharedStore: SharedStore {
         try await pass { try await $0.lower(to: remaining, of: key, rule: rule, rules: rules) }
     }
 
-    /// Begins a cool-down, or prolongs it.
+    /// Begins or prolongs a cool-down.
     public func coolDown(for duration: Duration, _ key: String) async throws {
         try await pass { try await $0.coolDown(for: duration, key) }
     }

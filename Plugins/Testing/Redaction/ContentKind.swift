@@ -14,7 +14,7 @@ enum ContentKind: Equatable {
     case xml
     case eventStream
     case multipart(boundary: String?)
-    /// A CSV or TSV table whose first row contains the column names.
+    /// A CSV or TSV table with the column names in the first row.
     case table(isTabbed: Bool)
     /// Content that this library cannot parse, with the name for the placeholder.
     case unread(String)

@@ -83,7 +83,7 @@ final class ExchangeRedactor: Sendable {
         return (Data(shown), contents.pass.withheld)
     }
 
-    /// Redacts recorded JSON again, or returns nil if it contains none of the known secrets.
+    /// Redacts recorded JSON again, or returns nil if the JSON contains no known secret.
     func renewed(_ json: Data) -> Data? {
         let bytes = Array(json)
         guard let rules = rules.withLock({ $0 }), rules.hidesSecret(in: bytes) else { return nil }

@@ -7,7 +7,7 @@ import TurnpikeSupport
 struct TextCoding {
     // Whether each byte is a character, with ASCII below 0x80. If false, the encoding is UTF-8.
     //
-    // Bytes above 0x7F are written back unchanged. Their meaning does not matter.
+    // Bytes above 0x7F are written back unchanged. The meaning of these characters is not needed.
     let isForeign: Bool
     private let mark: [UInt8]
 
@@ -43,7 +43,7 @@ struct TextCoding {
             "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
-        // In these charsets, an ASCII byte may be the second byte of another character. So these
+        // In these charsets, an ASCII byte may be the second byte of another character. These
         // charsets are accepted only if all bytes are ASCII.
         let mixed = [
             "shift", "sjis", "x-sjis", "ms_kanji", "windows-31j", "cp932", "gb", "big5",

@@ -299,7 +299,7 @@ struct XMLRedactor {
     // MARK: Copying
 
     private mutating func copyLeaves() {
-        // Parents precede their children in the list.
+        // In the list, parents precede children.
         var secret: [Bool] = []
         var hidden: [Bool] = []
         for element in elements {
@@ -321,7 +321,7 @@ struct XMLRedactor {
                 }
             case .run(let run, let index):
                 let name = index.map { local(elements[$0].name) } ?? []
-                // The keys of a property list are kept: two hidden keys could become equal.
+                // The keys of a property list are kept, because two hidden keys could become equal.
                 let isKey = isPropertyList && name.elementsEqual("key".utf8)
                 if let index, hidden[index], !isKey { hide(run, name) } else { copy(run) }
             }

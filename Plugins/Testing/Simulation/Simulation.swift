@@ -22,8 +22,8 @@ import TurnpikeSupport
 ///
 /// The body, its child tasks and the tasks of the library run in the simulation. Three things run
 /// outside and make runs differ. The first is your own `Task {}` (set the current executor as the
-/// preference, or use a child task). The others are `Task.sleep` and other clocks, and waiting for
-/// sockets, files or threads. If all tasks wait and there is no timer, the run ends with a
+/// preference, or use a child task). The other waits are `Task.sleep`, other clocks, and waiting
+/// for sockets, files or threads. If all tasks wait and there is no timer, the run ends with a
 /// ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {

@@ -106,7 +106,7 @@ enum SystemThread {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Starts a thread, or returns false if a limit of the system or the process forbids it.
+    /// Starts a thread, or returns false if a limit of the system or the process forbids a thread.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
         // The memory stays uninitialized, because the members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)

@@ -188,7 +188,7 @@ public struct TestAnswer: Sendable {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
 
-    /// A response with the head, a part of the content and then a TCP reset.
+    /// A response with the head, a part of the content, and a TCP reset at the end.
     public static func reset(after sent: Data, declared: Int) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }

@@ -217,7 +217,7 @@ extension TestAnswer {
 public struct TestPeer: Sendable {
     let socket: TestSocket
 
-    /// Waits for the next bytes, or returns nil after the client has ended its side.
+    /// Waits for the next bytes, or returns nil after the client has closed the sending side.
     public func read() -> Data? { socket.read() }
 
     /// Writes all bytes, and returns whether the write was successful.

@@ -53,9 +53,9 @@ struct Waiters<Facts> {
 extension OneShot<Void> {
     /// Waits until the moment is settled, or throws ``WaitExpired`` after a limit of real time.
     ///
-    /// A cancelled task runs the closure `leave` and then settles the moment. The limit consists of
-    /// ten parts. Each part ends after all ready tasks have run. The time of a suspended or
-    /// overloaded machine therefore does not count.
+    /// A cancelled task runs the closure `leave`, and afterwards settles the moment. The limit
+    /// consists of ten parts. Each part ends after all ready tasks have run. The time of a
+    /// suspended or overloaded machine therefore does not count.
     func wait(
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void

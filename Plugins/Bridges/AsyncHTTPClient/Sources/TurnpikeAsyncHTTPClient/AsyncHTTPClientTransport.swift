@@ -46,7 +46,7 @@ public final class AsyncHTTPClientTransport: Transport {
         self.traits = traits
     }
 
-    /// Creates a transport with its own `HTTPClient`, which the transport shuts down.
+    /// Creates a transport with a separate `HTTPClient`, which the transport shuts down.
     /// - Parameters:
     ///   - configuration: The configuration, of which four parts are ignored. Redirects are not
     ///     followed. The transport decodes content. `retryConnectionEstablishment` is off, because
@@ -89,7 +89,7 @@ public final class AsyncHTTPClientTransport: Transport {
         return wire.isDecoded ? try response.decoded() : response
     }
 
-    /// Ends all exchanges at once, and waits for their end.
+    /// Ends all exchanges at once, and waits for the end of the exchanges.
     ///
     /// The exchanges and all later sends fail as `cancelled`. The transport shuts down an
     /// `HTTPClient` that it has created. After that, shut down your own `HTTPClient`.
@@ -140,16 +140,16 @@ extension AsyncHTTPClientTransport {
         /// The `HTTPClient` returns redirects, because `redirectConfiguration` is `.disallow`.
         ///
         /// Without this trait, the transport assumes the default, in which the `HTTPClient` follows
-        /// redirects, and stops the `HTTPClient` at the first redirect. The caller then gets the
-        /// head of the redirect without content, and the connection is closed. If this trait is
-        /// wrong, the call fails as `configuration` after the send of the second request.
+        /// redirects, and stops the `HTTPClient` at the first redirect. In this case, the caller
+        /// gets the head of the redirect without content, and the connection is closed. If this
+        /// trait is wrong, the call fails as `configuration` after the send of the second request.
         public static let returnsRedirects = Self(rawValue: 1 << 0)
 
         /// The `HTTPClient` decodes content, because `decompression` is `.enabled`, as in
         /// `HTTPClient.shared`.
         ///
-        /// The transport then accepts gzip and deflate, and the `HTTPClient` decodes and limits the
-        /// content. Without this trait, encoded content fails as `decompression`.
+        /// With this trait, the transport accepts gzip and deflate, and the `HTTPClient` decodes
+        /// and limits the content. Without this trait, encoded content fails as `decompression`.
         public static let decodesContent = Self(rawValue: 1 << 1)
     }
 }

@@ -18,11 +18,11 @@ struct HTTPExchangeState {
 
     /// Whether the content of an early refusal must be counted to find the end of the refusal.
     ///
-    /// At a status of 300 or more, async-http-client stops the upload. async-http-client then may
-    /// not report the end of the response.
+    /// At a status of 300 or more, async-http-client stops the upload. async-http-client may not
+    /// report the end of the response in this case.
     enum Sending {
         case underWay
-        /// The refusal arrived before the end of the upload, and `rest` bytes of it remain.
+        /// The refusal arrived before the end of the upload, and `rest` bytes of the upload remain.
         case refused(rest: Int64)
         case done
     }

@@ -11,7 +11,7 @@ import TurnpikeSupport
 extension Registry {
     /// Adds the transport `async-http-client` to the names of stack files.
     ///
-    /// Each transport has its own `HTTPClient`, which is shut down together with the client.
+    /// Each transport has a separate `HTTPClient`, which is shut down together with the client.
     public mutating func registerAsyncHTTPClient() {
         register(transport: "async-http-client", description: Self.asyncHTTPClient) { settings in
             let configuration = try HTTPClient.Configuration(settings)

@@ -7,7 +7,7 @@ import Synchronization
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Passes a request's content to async-http-client, which reads it once.
+/// Passes a request's content to async-http-client, which reads the content once.
 final class Upload: Sendable {
     private enum State {
         case unread(Reading)
@@ -17,7 +17,7 @@ final class Upload: Sendable {
         case closed
     }
 
-    // SAFETY: only the task that reads the content takes the reader, and takes it once.
+    // SAFETY: only the task that reads the content takes the reader, and takes the reader once.
     private struct Reading: @unchecked Sendable { let reader: RequestBodyReader }
 
     private let inMemory: Data?

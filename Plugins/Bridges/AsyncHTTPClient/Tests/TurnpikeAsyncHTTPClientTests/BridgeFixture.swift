@@ -16,7 +16,7 @@ struct BridgeFixture {
     }
 }
 
-/// Calls a closure with a transport over an `HTTPClient`, and then shuts down both.
+/// Calls a closure with a transport over an `HTTPClient`, and afterwards shuts down both.
 func withBridge(
     _ configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
     traits: AsyncHTTPClientTransport.ClientTraits = [],

@@ -92,7 +92,7 @@ struct StateTests {
             let response = try await bridge.client.get("/").response()
             var iterator = response.body.makeAsyncIterator()
             var count = try await iterator.next()?.count ?? 0
-            // Without a reader, the server cannot write the rest.
+            // If no task reads, the server cannot write the remaining bytes.
             await #expect(throws: WaitExpired.self) {
                 try await bridge.server.wait(limit: .seconds(1)) { $0.inFlight == 0 }
             }

@@ -19,7 +19,7 @@ public import TurnpikeStackFiles
 /// stack at once. Running calls keep the old stack. After a mistake, the old stack stays. Circuits,
 /// budgets, limits, cookies and tokens always stay (``/TurnpikeStackFiles/ConfiguredClient``). If
 /// the configuration lists gates, the state of a gate belongs to the gate's scope. In a stack file,
-/// the state belongs to the `id`, or to the name and place. The base URL cannot change.
+/// the state belongs to the `id`, or to the name and position. The base URL cannot change.
 public final class ReloadingClient: Sendable {
     private let config: ConfigReader
     private let registry: Registry

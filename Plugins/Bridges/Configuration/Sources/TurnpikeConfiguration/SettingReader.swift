@@ -17,8 +17,8 @@ struct SettingReader {
 
     /// Returns the value at a key, or nil if there is no value.
     ///
-    /// A value with an unknown form is returned unchanged. The check of the stack file then reports
-    /// the expected form.
+    /// A value with an unknown form is returned unchanged. Later, the check of the stack file
+    /// reports the expected form.
     mutating func value(_ schema: JSONValue, at key: [String]) -> JSONValue? {
         value(SettingForm.forms(of: schema), at: key)
     }

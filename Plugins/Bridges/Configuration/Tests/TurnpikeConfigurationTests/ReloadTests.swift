@@ -69,7 +69,7 @@ struct ReloadTests {
         provider.setValue("https://other.example/", forKey: "up.baseURL")
         let moved = try #require(await outcomes.next())
         #expect(throws: ClientError.self) { try moved.get() }
-        // A mistake and its end are each reported once.
+        // A mistake and the end of the mistake are each reported once.
         provider.setValue("other", forKey: "unrelated")
         provider.setValue("https://api.example.com/", forKey: "up.baseURL")
         let again = try #require(await outcomes.next())

@@ -6,10 +6,10 @@ public import TurnpikeEssentials
 extension HTTPHeaders {
     /// Creates a section with the same fields, in the same order, with unchanged names.
     ///
-    /// Whitespace around a value is dropped, because it is not part of the value (RFC 9110 §5.5). A
-    /// control character inside a value is kept, as in a response. The send of a request with such
-    /// a value fails. `HTTPField.indexingStrategy` is dropped, because the transport decides which
-    /// fields enter a table of HPACK.
+    /// Whitespace around a value is dropped, because the whitespace is not part of the value (RFC
+    /// 9110 §5.5). A control character inside a value is kept, as in a response. The send of a
+    /// request with such a value fails. `HTTPField.indexingStrategy` is dropped, because the
+    /// transport decides which fields enter a table of HPACK.
     /// - Parameter fields: The fields of a header or trailer section.
     /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8. The error
     ///   contains the name of the field, but not the value.

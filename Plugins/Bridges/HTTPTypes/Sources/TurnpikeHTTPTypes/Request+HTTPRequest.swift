@@ -7,7 +7,7 @@ extension Request {
     /// Creates a request from a request of swift-http-types, and content.
     ///
     /// Method, scheme, authority, path and fields are sent unchanged, or this initializer refuses
-    /// them. A request without scheme and authority is relative to the base URL of the stack
+    /// the request. A request without scheme and authority is relative to the base URL of the stack
     /// (``/TurnpikeMiddleware/BaseURL``) or of
     /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)``. OPTIONS with the path `*` applies to
     /// the server as a whole. Without an authority, the field `Host` is the authority. If authority
@@ -16,10 +16,10 @@ extension Request {
     ///   - request: The request.
     ///   - body: The content.
     ///   - options: The options for gates and the transport.
-    /// - Throws: `ClientError.Code.invalidRequest` for parts that would change. These are dot
-    ///   segments, a fragment, characters that must be percent-encoded, user information, and a
-    ///   value that is not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT.
-    ///   No error contains a path or a value.
+    /// - Throws: `ClientError.Code.invalidRequest` for parts that would change. The refused parts
+    ///   are dot segments, a fragment, characters that must be percent-encoded, user information,
+    ///   and a value that is not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended
+    ///   CONNECT. No error contains a path or a value.
     public init(
         _ request: HTTPRequest, body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()

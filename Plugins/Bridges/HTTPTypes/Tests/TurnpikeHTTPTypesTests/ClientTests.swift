@@ -134,7 +134,7 @@ struct ClientTests {
         late.cancel()
         await #expect(throws: CancellationError.self) { try await late.value }
 
-        // The transfer of an unread body ends with its last reference.
+        // The transfer of an unread body ends with the last reference to the body.
         var dropped: ResponseBody? = try await client.send(get("/endless")).1
         #expect(dropped != nil)
         dropped = nil

@@ -14,7 +14,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// List the client before the services that use the client, because a group ends services in
-/// reverse order. The later services end first, and can make calls until their end.
+/// reverse order. The later services end first, and can make calls until that end.
 ///
 /// On a graceful shutdown, the service
 ///
@@ -46,9 +46,9 @@ public struct ClientService: Service {
         self.grace = grace
     }
 
-    /// Waits for the shutdown of the service, and then ends the client.
+    /// Waits for the shutdown of the service, and afterwards ends the client.
     public func run() async {
-        // The wait throws only if the task is cancelled. There is then no grace time.
+        // The wait throws only if the task is cancelled. In this case, there is no grace time.
         try? await gracefulShutdown()
         await client.shutdown(
             grace: grace,

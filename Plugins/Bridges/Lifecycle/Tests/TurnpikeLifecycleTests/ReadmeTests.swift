@@ -20,7 +20,7 @@ private func readme(_ transport: any Transport, _ server: any Service) async thr
 
 @Suite("README of the bridge")
 struct ReadmeTests {
-    /// A server that ends at once, and thereby ends its group.
+    /// A server that ends at once, and whose end also ends the group.
     private struct Server: Service {
         func run() async {}
     }

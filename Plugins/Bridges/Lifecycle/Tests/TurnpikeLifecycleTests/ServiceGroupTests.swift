@@ -70,7 +70,7 @@ struct ServiceGroupTests {
         let run = Task { try await group.run() }
         try await started.value()
         run.cancel()
-        // The result does not matter, because the group decides whether a cancellation is an error.
+        // Any result is allowed, because the group decides whether a cancellation is an error.
         _ = await run.result
         #expect(notes.all.sorted() == ["first", "second"])
     }

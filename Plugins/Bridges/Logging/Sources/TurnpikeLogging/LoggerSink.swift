@@ -7,9 +7,9 @@ public import TurnpikeEssentials
 ///
 /// The names of the attributes come from OpenTelemetry's semantic conventions.
 ///
-/// `LoggerSink` is a gate for the same places as `Log`. The outermost gate logs calls with retries
-/// and redirects. Inside a retry, the gate logs attempts. The messages are constant (`HTTP request
-/// completed`), and all values are metadata.
+/// `LoggerSink` is a gate for the same positions in a stack as `Log`. The outermost gate logs calls
+/// with retries and redirects. Inside a retry, the gate logs attempts. The messages are constant
+/// (`HTTP request completed`), and all values are metadata.
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", stack: [
@@ -104,8 +104,8 @@ public struct LoggerSink: RequestLogger {
         let provided = provider.get()
         // Removes the provider, which would later return the metadata of the task in which the body
         // ends. A multiplexer keeps the providers of its children, and a class keeps the provider
-        // because the object is shared. The event's metadata then overrides the metadata of these
-        // providers.
+        // because the object is shared. In this case, the event's metadata overrides the metadata
+        // of these providers.
         let handler = logger.handler
         if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
             logger.handler.metadataProvider = nil

@@ -44,8 +44,8 @@ import TurnpikeSupport
 /// `maxServers` share the address `_OTHER`. All series beyond `maxSeries` are one series.
 ///
 /// The back end keeps the instruments after the release of the recorder, because another recorder
-/// may use them, and the loss of a counter looks like a restart. Create one recorder for each
-/// factory.
+/// may use the instruments, and the loss of a counter looks like a restart. Create one recorder for
+/// each factory.
 public final class MetricsSystemRecorder: MetricsRecorder {
     private let passes: Mutex<PassInstruments>
     private let figures: Mutex<FigureInstruments>

@@ -6,8 +6,8 @@ public import TurnpikeStackFiles
 
 /// Creates spans of swift-distributed-tracing for the call and for each request of the call.
 ///
-/// The gate is a group. The group puts its parts around and inside the traced gates. No part can
-/// therefore be in the wrong place:
+/// The gate is a group. The group puts its parts around and inside the traced gates. Therefore no
+/// part can be in the wrong position:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -64,10 +64,10 @@ public struct Tracing: GateGroup {
 
     /// Runs an operation whose calls create no spans and send no context.
     ///
-    /// The exporter of a tracer uses this method for its own calls. Without this method, each
-    /// export would create spans that are exported too. Tasks that the operation starts create no
-    /// spans either. Detached tasks, such as the refresh of a token by `BearerTokens`, still create
-    /// spans.
+    /// The exporter of a tracer uses this method for its own calls. If an exporter did not use this
+    /// method, each export would create spans that are exported too. Tasks that the operation
+    /// starts create no spans either. Detached tasks, such as the refresh of a token by
+    /// `BearerTokens`, still create spans.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
@@ -101,8 +101,8 @@ public enum URLTemplate: RequestOptionKey {
 extension Call {
     /// Names the spans of this call after a template of the call's URL (`url.template`).
     ///
-    /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs,
-    /// because each ID would create a new name, and few tracing systems accept so many names.
+    /// With a template, a span is named `GET /users/{id}` instead of `GET`. Do not pass a text with
+    /// IDs, because each ID would create a new name, and few tracing systems accept so many names.
     public func urlTemplate(_ template: String) -> Call { option(URLTemplate.self, template) }
 }
 
@@ -111,7 +111,7 @@ extension Registry {
     ///
     /// A stack file has only one list of gates. The list contains this gate twice, `{"use":
     /// "tracing"}` as the first and `{"use": "tracing", "spans": "attempts"}` as the last. The
-    /// linter reports an entry in the wrong place. The tracer is the tracer of
+    /// linter reports an entry in the wrong position. The tracer is the tracer of
     /// `InstrumentationSystem`.
     public mutating func registerTracing() {
         register(

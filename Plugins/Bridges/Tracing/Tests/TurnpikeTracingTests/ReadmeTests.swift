@@ -18,7 +18,7 @@ private func readme(_ transport: any Transport) async throws {
         ])
     let user = try await client.get("users/1").urlTemplate("/users/{id}").string()
 
-    // In an exporter that sends spans with this client: its own calls are not traced.
+    // In an exporter that sends spans with this client, the calls of the exporter are not traced.
     try await Tracing.suppressed { try await client.post("v1/traces", json: user).empty() }
 }
 
