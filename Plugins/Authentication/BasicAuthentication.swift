@@ -8,8 +8,8 @@ import TurnpikeSupport
 ///
 /// The gate sends the credential, in UTF-8, without a challenge, and only to its
 /// ``/TurnpikeMiddleware/CredentialOrigins``. Over http, each host on the path can read the
-/// password. If a request already has the field `Authorization`, the gate does not change it.
-/// Inside ``/TurnpikeMiddleware/Redirect``, the gate sees the request of each hop.
+/// password. If a request already has the field `Authorization`, the gate does not change the
+/// field. Inside ``/TurnpikeMiddleware/Redirect``, the gate sees the request of each hop.
 public struct BasicAuthentication: SynchronousRequestAdapter {
     private let field: Secret
     private let fault: String?
@@ -17,10 +17,10 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
 
     /// Creates a gate that sends a user name and a password.
     /// - Parameters:
-    ///   - user: The user name. If it contains a colon or a control character, calls fail with
-    ///     ``/TurnpikeCore/ClientError/Code/configuration``.
-    ///   - password: The password. If it contains a control character, calls fail with the same
-    ///     code.
+    ///   - user: The user name. If the user name contains a colon or a control character, calls
+    ///     fail with ``/TurnpikeCore/ClientError/Code/configuration``.
+    ///   - password: The password. If the password contains a control character, calls fail with
+    ///     the same code.
     ///   - origins: The origins that receive the credential.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
         let user = user.composed

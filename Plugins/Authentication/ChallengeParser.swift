@@ -172,7 +172,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     ///
     /// The parser is strict and has limits: 32 challenges with 32 parameters each, and 16 KiB for a
     /// line. If a line has a syntax error or exceeds a limit, the result contains only the
-    /// challenges before that place.
+    /// challenges before the error.
     /// - Parameters:
     ///   - headers: The fields of the response.
     ///   - name: The name of the field with the challenges.

@@ -95,7 +95,7 @@ struct LineReader {
 struct BlockingReads: Sendable {
     private let queue = DispatchQueue(label: "turnpike.input")
 
-    /// Returns the result of a read; if its task is cancelled, the result is lost.
+    /// Returns the result of a read; if the task is cancelled, the result is lost.
     func value<Value: Sendable>(
         of read: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
@@ -129,7 +129,7 @@ enum PasswordPrompt {
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
         // If the process were suspended or killed here, the terminal would not show input any more.
-        // So Ctrl-C only cancels the task.
+        // Ctrl-C therefore only cancels the task.
         let noKey = UInt8(truncatingIfNeeded: fpathconf(terminal, Int32(_PC_VDISABLE)))
         unsafe withUnsafeMutableBytes(of: &silent.c_cc) { keys in
             for key in [VSUSP, VQUIT] { unsafe keys[Int(key)] = noKey }
@@ -139,12 +139,12 @@ enum PasswordPrompt {
         do {
             defer {
                 _ = unsafe tcsetattr(terminal, TCSANOW, &before)
-                // The terminal hides input, so it did not show the typed line end.
+                // The terminal hides input, and did not show the typed line end.
                 try? Descriptor.put(Data("\n".utf8), to: terminal)
             }
             try Descriptor.put(Data(prompt.utf8), to: terminal)
-            // After a cancellation the read continues until the process ends, so the descriptor
-            // stays open.
+            // After a cancellation, the read continues until the process ends, and the descriptor
+            // must stay open.
             line = try await BlockingReads().value { try Descriptor.take(4096, from: terminal) }
         }
         close(terminal)

@@ -11,7 +11,7 @@ enum Interruption {
     /// A second signal ends the process at once.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         guard SignalPipe.end.read >= 0 else { return await work() }
-        // The work starts after this, because a signal must be able to undo the work.
+        // The work starts after this setup, because a signal must be able to undo the work.
         for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
         // The code below waits for this task, and a signal cancels the task.
         let task = Task { await work() }
@@ -41,7 +41,7 @@ private final class FirstSignal: Sendable {
 
 /// Passes signals to a thread, because a signal handler may do almost nothing.
 private enum SignalPipe {
-    /// Both ends of the pipe, or -1 if it could not be created.
+    /// Both ends of the pipe, or -1 if the pipe could not be created.
     static let end: (read: Int32, write: Int32) = {
         var ends: [Int32] = [-1, -1]
         _ = unsafe pipe(&ends)

@@ -5,7 +5,7 @@ import Turnpike
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// The input and output of a command; tests replace it.
+/// The input and output of a command; tests replace these objects.
 struct Terminal: Sendable {
     var output: @Sendable (Data) throws -> Void
     var messages: @Sendable (String) -> Void
@@ -23,7 +23,7 @@ struct Terminal: Sendable {
         throw PasswordPrompt.noTerminal
     }
 
-    /// Writes a message; escapes control characters, because a peer may have sent them.
+    /// Writes a message; escapes control characters, because a peer may have sent these characters.
     func error(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
@@ -84,13 +84,13 @@ struct OutputError: Error, CustomStringConvertible {
 enum Descriptor {
     /// Opens the null device for each standard descriptor that is missing at the start.
     ///
-    /// If it stayed missing, the next opened file or socket would get its number and be used as
-    /// input or output. The null device has the wrong access mode, so that each read or write
-    /// fails: lost output must be an error.
+    /// If a standard descriptor stayed missing, the next opened file or socket would get the
+    /// descriptor's number and be used as input or output. The null device is opened with the wrong
+    /// access mode on purpose, because a read or write of a missing descriptor must fail.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // All lower descriptors are open, so the new descriptor gets this number.
+            // All lower descriptors are open, and the new descriptor therefore gets this number.
             _ = unsafe open("/dev/null", flags)
         }
     }

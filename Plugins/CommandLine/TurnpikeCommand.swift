@@ -26,8 +26,8 @@ public enum TurnpikeCommand {
     /// Call this method first. It replaces missing standard descriptors, ignores the signal of a
     /// broken pipe, lets `SIGINT` and `SIGTERM` end the current work, and removes the proxy
     /// variables from the environment.
-    /// - Parameter register: Adds names to those that stack files may use; `check`, `explain`,
-    ///   `exec` and `send --stack` accept all of them.
+    /// - Parameter register: Adds names for stack files; `check`, `explain`, `exec` and `send
+    ///   --stack` accept all these names.
     public static func main(
         registering register: (inout Registry) -> Void = { _ in }
     ) async -> Never {
@@ -39,7 +39,7 @@ public enum TurnpikeCommand {
         let arguments = Array(CommandLine.arguments.dropFirst())
         var registry = Registry.commandLine
         register(&registry)
-        // A command that only computes has nothing to clean up, so a signal ends it at once.
+        // A signal ends a command that only computes at once, because nothing must be cleaned up.
         if ["check", "explain", "status"].contains(arguments.first) {
             exit(await run(arguments, .standard, registry))
         }
@@ -66,7 +66,7 @@ public enum TurnpikeCommand {
         }
     }
 
-    /// The proxy variables at the start of the command, for transports whose settings use them.
+    /// The proxy variables at the start of the command, for transports that use the variables.
     static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
         name.lowercased().hasSuffix("_proxy")
     }
@@ -82,15 +82,15 @@ public enum TurnpikeCommand {
 enum ExitCode {
     /// A response arrived and was accepted.
     static let success: Int32 = 0
-    /// The request failed for a reason without its own status.
+    /// The request failed for a reason without a separate status.
     static let failure: Int32 = 1
     /// The command line, the request or a stack file is wrong.
     static let usage: Int32 = 2
-    /// No connection: name resolution, network or TLS.
+    /// Name resolution, the network or TLS failed, and there was no connection.
     static let connection: Int32 = 3
     /// A time limit was reached.
     static let timeout: Int32 = 4
-    /// The response was rejected because of its status or type.
+    /// The response was rejected because of the status or the type.
     static let refused: Int32 = 5
     /// The response was incomplete, malformed or too large.
     static let broken: Int32 = 6

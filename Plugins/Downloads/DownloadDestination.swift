@@ -139,7 +139,7 @@ public struct DownloadDestination: Sendable {
     }
 
     private func checkFree(_ file: URL) throws {
-        // The check does not follow links, because a dangling link occupies its name too.
+        // The check does not follow links, because a dangling link also occupies a name.
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: file.path(percentEncoded: false))
         guard let attributes else { return }

@@ -125,7 +125,7 @@ struct ResumeNote: Sendable {
 struct ContentRange: Equatable {
     /// The range of the content, or nil if the server could not satisfy the requested range.
     let range: ClosedRange<Int64>?
-    /// The complete length, or nil if it is unknown.
+    /// The complete length, or nil if the length is unknown.
     let total: Int64?
 
     init?(parsing text: String) {

@@ -42,7 +42,7 @@ public final class PathMonitor: Sendable {
 
     /// Creates a monitor of this machine.
     ///
-    /// The monitor stops when it is released.
+    /// The monitor stops when the monitor is released.
     ///
     /// If the system does not report changes (no netlink, another platform), the first path stays.
     /// If the monitor cannot read the state, the machine counts as connected.
@@ -58,9 +58,9 @@ public final class PathMonitor: Sendable {
     /// The current path.
     public var current: NetworkPath { state.withLock { $0.path } }
 
-    /// The current path, and then each change.
+    /// The current path at first, and afterwards each change of the path.
     ///
-    /// If the caller reads slowly, it gets only the latest path.
+    /// If the caller reads slowly, the caller gets only the latest path.
     public var paths: AsyncStream<NetworkPath> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: NetworkPath.self, bufferingPolicy: .bufferingNewest(1))
@@ -79,7 +79,7 @@ public final class PathMonitor: Sendable {
         for observer in observers { observer(path) }
     }
 
-    /// Waits until other machines are reachable, but no longer than a limit.
+    /// Waits until other machines are reachable, but at most for a limit.
     /// - Returns: Whether other machines are reachable.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     public func waitUntilReachable(for limit: Duration, in context: Context) async throws -> Bool {

@@ -9,8 +9,7 @@ import Network
 
 /// The state of the interfaces according to the system.
 enum SystemPath {
-    /// Returns the interfaces that are up and running, and that have an address other than a
-    /// link-local one.
+    /// Returns the interfaces that are up and running, and have an address that is not link-local.
     static func current() -> NetworkPath? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard unsafe getifaddrs(&first) == 0 else { return nil }

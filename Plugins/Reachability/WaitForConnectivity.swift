@@ -31,7 +31,7 @@ public struct WaitForConnectivity: Interceptor {
         self.includesFirstAttempt = includesFirstAttempt
     }
 
-    /// Waits for a connection if necessary, and then sends the request.
+    /// Waits for a connection if necessary, and afterwards sends the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

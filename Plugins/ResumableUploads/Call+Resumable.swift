@@ -14,8 +14,8 @@ extension Call {
     /// ```
     ///
     /// The first request has no content. The server answers with the URL of an upload resource, and
-    /// the content goes to that URL. Each exchange is a call of its own with all gates of the
-    /// client. If the content is one file, a note beside the file lets a later call with the same
+    /// the content goes to that URL. Each exchange is a separate call with all gates of the client.
+    /// If the content is one file, a note beside the file lets a later call with the same
     /// method, URL and file continue the upload, even after `kill -9`. If the length, the
     /// modification time or the bytes that were sent have changed, the upload starts anew.
     ///
@@ -39,7 +39,7 @@ extension Call {
     }
 }
 
-/// How an upload is sent and continued.
+/// The rules for sending and continuing an upload.
 public struct ResumableUploadOptions: Sendable {
     /// The protocols for resumable uploads.
     public enum Dialect: String, Sendable, Hashable, CaseIterable {
@@ -61,7 +61,7 @@ public struct ResumableUploadOptions: Sendable {
     /// The folder for the note; nil is the folder of the uploaded file.
     public var notesFolder: URL?
 
-    /// The maximum number of bytes in one request; nil sends all that the server accepts.
+    /// The maximum number of bytes in one request; nil for no limit except the server's limit.
     public var partBytes: Int64?
 
     /// How many times in a row the upload continues although the server has no more bytes.
@@ -73,7 +73,7 @@ public struct ResumableUploadOptions: Sendable {
 
 /// The result of an upload.
 public struct FinishedUpload: Sendable {
-    /// The response to the whole content; its body is unread.
+    /// The response to the whole content, with an unread body.
     ///
     /// If the server does not repeat a lost response, this is the server's response to HEAD.
     public let response: Response
@@ -81,6 +81,6 @@ public struct FinishedUpload: Sendable {
     public let url: URL
     /// The size of the content in bytes.
     public let bytes: Int64
-    /// How many bytes of the content an earlier call had sent.
+    /// The number of content bytes that an earlier call had sent.
     public let resumedFrom: Int64
 }

@@ -12,7 +12,7 @@ final class UploadNote: Sendable {
         let url: String
         /// The seconds since 1970 after which the server may remove the upload resource.
         let expires: Int64?
-        /// How many bytes a transport may have sent.
+        /// The number of bytes that a transport may have sent.
         var sent: Int64 = 0
         /// The SHA-256 of the first `sent` bytes.
         var sha256 = SHA256().finalize().hexadecimal
@@ -60,7 +60,7 @@ final class UploadNote: Sendable {
     /// Writes the note by one system call, which `kill -9` cannot interrupt half-way.
     func write(_ content: Content) throws {
         do {
-            // If the old note was longer, blanks overwrite its end.
+            // If the old note was longer, blanks overwrite the end of the old note.
             var data = try JSONEncoder().encode(content)
             data += Data(repeating: 0x20, count: max(4096 - data.count, 0))
             try file.withLock { try $0?.write(data, at: 0) }

@@ -155,7 +155,7 @@ struct UploadSession {
         else {
             throw ClientError(.unsupported, "the server created no upload resource", response: head)
         }
-        // If a gate has resolved the target, the first exchange tells its origin.
+        // If a gate has resolved the target, the first exchange shows the origin of the target.
         origin = origin ?? Origin(answer.response?.hops.first?.url ?? head.url)
         if origin?.scheme == "https", target.scheme == "http" {
             throw ClientError(.redirect, "the upload resource does not use TLS", response: head)
@@ -210,7 +210,7 @@ struct UploadSession {
             let chunks = SentChunks(part: part, offset: offset, sent: sent, onChunk: onProgress)
             call.request.body = .stream(length: end - offset, replayable: true) { chunks }
         }
-        // A gate must not repeat a part, because the server may already have its beginning.
+        // A gate must not repeat a part, because the server may have a beginning of the part.
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
@@ -259,14 +259,14 @@ struct UploadSession {
             url = nil
             throw ClientError(.protocol, "the server has bytes beyond the content", response: head)
         }
-        // If the server has bytes that this upload has not sent, they belong to another file.
+        // Bytes of the server that this upload has not sent belong to another file.
         if offset > sent.count {
             throw ClientError(.uploadLost, "the server has bytes that nobody sent", response: head)
         }
         return .send(from: offset)
     }
 
-    /// Reads the limits; if they exclude the content, deletes the upload resource and throws.
+    /// Reads the limits; if the limits exclude the content, deletes the upload resource and throws.
     private mutating func read(_ head: ResponseHead) async throws {
         limits.read(head, now: call.timeSource.date)
         do {

@@ -9,7 +9,7 @@ extension ValkeyServer {
     private static let firstPause: Int64 = 5_000_000
     private static let longestPause: Int64 = 80_000_000
 
-    /// Sends a command to the node of its key, and follows redirects.
+    /// Sends a command to the node of the command's key, and follows redirects.
     ///
     /// During the move of a slot, the keys of one command may be on two nodes. The command is then
     /// sent again after a pause, within the time limit.

@@ -56,7 +56,7 @@ public final class ValkeyServer: Sendable {
     /// Sends a command.
     ///
     /// After the time limit or a cancellation of the task, the caller gets an error at once. The
-    /// server may still run the command, and the client then drops the reply. A caller that needs a
+    /// server may still run the command, and the client drops the reply. A caller that needs a
     /// late reply, for example to undo the command, must pass a long limit and use its own timer.
     /// - Parameters:
     ///   - command: The command.
@@ -87,7 +87,7 @@ public final class ValkeyServer: Sendable {
     ///
     /// The commands of a task on this thread wake no other thread. With this executor, 64
     /// simultaneous look-ups in a store of responses take about half of the time (`bench
-    /// fleet-cache`). All such tasks share one core:
+    /// fleet-cache`). All tasks on this executor share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(server.executor) {

@@ -16,7 +16,7 @@ public import TurnpikeSupport
 /// calls. A slow receiver makes the server wait, and a slow server makes senders wait. The socket
 /// answers pings of the server even if no task receives, until 64 KiB are unread.
 ///
-/// If the socket is released, its connection is closed immediately. ``close(_:reason:)`` performs
+/// If the socket is released, the connection is closed immediately. ``close(_:reason:)`` performs
 /// the closing handshake.
 public final class WebSocket: Sendable {
     /// The protocol that the server chose, or nil.

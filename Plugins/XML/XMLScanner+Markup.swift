@@ -112,7 +112,7 @@ extension XMLScanner {
         position + distance < bytes.count ? bytes[position + distance] : nil
     }
 
-    /// Skips a word if it is at the current position.
+    /// Skips a word, if the word is at the current position.
     mutating func skip(_ word: StaticString, isKept: Bool = false) -> Bool {
         let count = word.utf8CodeUnitCount
         guard bytes.count - position >= count else { return false }

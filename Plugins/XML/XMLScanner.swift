@@ -16,8 +16,8 @@ public struct XMLLimits: Sendable, Hashable {
     /// Whether the document may have a document type declaration such as `<!DOCTYPE html>`.
     ///
     /// The declaration is skipped, and nothing that it refers to is read. An internal subset could
-    /// declare entities and default attributes, so a declaration with such a subset is always
-    /// rejected.
+    /// declare entities and default attributes, and a declaration with such a subset is therefore
+    /// always rejected.
     public var allowsDocumentType: Bool
 
     /// Creates limits.
@@ -52,8 +52,8 @@ public enum XMLEvent: Sendable, Hashable {
 
 /// Reads a document once, by XML 1.0 (fifth edition), and reports its elements and text.
 ///
-/// Each byte is inspected a bounded number of times. Declarations in document types are not read,
-/// so no entity is expanded, and the output is at most twice as large as the input. `XMLRedactor` in
+/// Each byte is inspected a bounded number of times. Declarations in document types are not read.
+/// No entity is expanded, and the output is at most twice as large as the input. `XMLRedactor` in
 /// `TurnpikeTesting` is a separate reader for recordings, because it keeps positions.
 struct XMLScanner {
     private enum Place {
@@ -155,8 +155,8 @@ struct XMLScanner {
                     "has an element with more than \(limits.attributes) attributes")
             }
             let (attribute, value) = try readAttribute()
-            // If two attributes have canonically equivalent names, they are rejected too: one of
-            // them would be lost.
+            // If two attributes have canonically equivalent names, both are rejected, because one
+            // attribute would be lost.
             if attributes.updateValue(value, forKey: attribute) != nil {
                 throw fault("has an element with two attributes of one name")
             }

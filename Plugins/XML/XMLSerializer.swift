@@ -7,7 +7,7 @@ public import TurnpikeSupport
 ///
 /// The serializer supports XML 1.0 without document types. The serializer rejects a document type,
 /// unless ``XMLLimits/allowsDocumentType`` is true and the type can be skipped. The serializer also
-/// rejects any entity other than the five predefined ones. The serializer expands nothing, and
+/// rejects any entity other than the five predefined entities. The serializer expands nothing, and
 /// reads nothing outside the content. The encoding comes from the byte order mark, else from the
 /// `charset` of the `Content-Type`, else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
 ///
@@ -127,7 +127,7 @@ private struct XMLEventSerializer: ContentSerializer {
 /// let titles = feed.children(named: "item").compactMap { $0.first("title")?.text }
 /// ```
 ///
-/// An element has no reference to its parent, so you can store and send a part of a tree anywhere.
+/// An element has no reference to its parent; a part of a tree can be stored anywhere.
 public struct XMLTree: Sendable, Hashable {
     /// The content of an element, in order.
     public enum Node: Sendable, Hashable {

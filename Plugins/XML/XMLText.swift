@@ -177,7 +177,7 @@ extension XMLScanner {
         while let digit = peek().flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }),
             digit < radix
         {
-            // The value stops above the last Unicode scalar, so that it cannot overflow.
+            // The value stops above the last Unicode scalar, and therefore cannot overflow.
             value = min(value * radix + UInt32(digit), 0x11_0000)
             position += 1
         }

@@ -74,7 +74,7 @@ package struct SecretRules: Sendable {
         !keys.isEmpty && keys.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
-    /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
+    /// Whether `name: value` in free text has a secret value; `code=404` has no secret value.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !keys.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
@@ -89,7 +89,7 @@ package struct SecretRules: Sendable {
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
     }
 
-    /// Whether a text mentions a secret name, so that the text is hidden if it cannot be parsed.
+    /// Whether a text mentions a secret name; a text with such a name is hidden if parsing fails.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {

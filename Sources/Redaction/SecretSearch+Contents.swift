@@ -18,7 +18,7 @@ package enum ShownContent {
         self = isForm ? .form : .text
     }
 
-    /// Returns the content without its secrets, or nil if its characters are wider than bytes.
+    /// Returns the content without secrets, or nil if the characters are wider than bytes.
     package func redacted(_ content: [UInt8], isCut: Bool, in search: SecretSearch) -> [UInt8]? {
         guard let shown = read(content, isCut: isCut, in: search) else { return nil }
         // Last, the names and the text between the values are searched.
@@ -52,7 +52,7 @@ package enum ShownContent {
 }
 
 extension SecretSearch {
-    /// Returns text in UTF-16 as UTF-8, and other content as it is.
+    /// Returns text in UTF-16 as UTF-8, and other content unchanged.
     ///
     /// UTF-16 has a byte order mark, or a zero byte in each ASCII character.
     package static func inUTF8(_ content: [UInt8]) -> [UInt8] {
@@ -159,7 +159,7 @@ extension SecretSearch {
     }
 
     // Returns content without secrets, or nil if there are no secrets. Content that cannot be
-    // parsed is searched as text, or withheld if it contains a secret name.
+    // parsed is searched as text; content with a secret name is withheld.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ContentFault) {
             let shown = try read(text, as: kind, isCut)

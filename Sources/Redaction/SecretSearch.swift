@@ -104,7 +104,7 @@ package final class SecretSearch {
         return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
     }
 
-    /// Returns bytes without known secrets and credentials of a known form; nil if there are none.
+    /// Returns bytes without known secrets and known credentials, or nil without a secret.
     package func bytes(_ bytes: [UInt8], isText: Bool = false, isCut: Bool = false) -> [UInt8]? {
         SecretScanner.redactedBinary(bytes, isText: isText, isCut: isCut, in: self)
     }
@@ -168,8 +168,8 @@ extension SecretSearch {
 
     private func isCookie(_ name: String) -> Bool { name == "cookie" || name == "set-cookie" }
 
-    // Browsers cannot set other fields of a WebSocket handshake, so clients put tokens among the
-    // names of subprotocols: `graphql-ws, bearer, TOKEN`, `bearer.TOKEN`.
+    // Browsers cannot set other fields of a WebSocket handshake, and clients therefore put tokens
+    // among the names of subprotocols: `graphql-ws, bearer, TOKEN`, `bearer.TOKEN`.
     private func subprotocols(_ line: String) -> String {
         var isNext = false
         let items = line.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
@@ -247,7 +247,7 @@ extension CookieItem {
         "expires max-age domain path secure httponly samesite partitioned priority")
 }
 
-/// Why content cannot be parsed.
+/// The reason why content cannot be parsed.
 package struct ContentFault: Error {
     package let message: String
 

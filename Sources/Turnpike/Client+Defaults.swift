@@ -24,7 +24,7 @@ extension Client {
             trace: trace)
     }
 
-    /// Creates a client over URLSession, whose stack comes from a builder.
+    /// Creates a client over URLSession with the stack of a builder.
     public convenience init(
         baseURL: (some TargetConvertible)? = Target?.none, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),

@@ -19,7 +19,7 @@ final class URLSessionExchange: Sendable {
     private enum Run {
         case waiting
         case starting(URLSessionTask)
-        // The task was resumed, so any thread may cancel it.
+        // The task was resumed, and any thread may therefore cancel the task.
         case running(URLSessionTask)
         case finished
     }
@@ -69,7 +69,7 @@ final class URLSessionExchange: Sendable {
         #endif
     }
 
-    // libcurl sends a body of known size at once. For a stream, libcurl first asks whether the
+    // libcurl sends a body of known size at once. For a stream, libcurl first checks whether the
     // connection is writable. After this question, FoundationNetworking uses a full core until the
     // exchange ends, because the wait for the connection returns immediately.
     private var data: Data? {
@@ -128,7 +128,7 @@ final class URLSessionExchange: Sendable {
             state.run = .starting(task)
             return state.isCancelled
         }
-        // The cancellation of a task that was not resumed is reported like any other.
+        // The cancellation of a task that was not resumed is reported like any other cancellation.
         if isCancelled {
             task.cancel()
             return true

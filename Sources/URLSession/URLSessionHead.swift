@@ -30,7 +30,7 @@ enum URLSessionHead {
                 headers.appendReceived(HTTPHeaders.Name(name), value)
             }
         }
-        // The request did not ask for another protocol (RFC 9110 §15.2.2).
+        // The request did not request another protocol (RFC 9110 §15.2.2).
         let isSwitched = response.statusCode == 101
         if let defect = isSwitched ? "the status is 101, which was not asked for" : headers.defect {
             return .failure(

@@ -27,7 +27,7 @@ public import TurnpikeSupport
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
 /// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate outside
-/// ``/TurnpikeMiddleware/AttemptTimeout``, so that the wait for a token is not part of an attempt.
+/// ``/TurnpikeMiddleware/AttemptTimeout``, because the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope
@@ -71,7 +71,7 @@ public struct BearerAuthentication: Interceptor {
         guard tokens.canRefresh, let head = outcome.head, Self.isRefusal(head),
             scope.covers(head, to: request), !context.retriesForbidden
         else { return try outcome.result.get() }
-        // After a redirect, the 401 may be about a later request than the refused one.
+        // After a redirect, the 401 may be about a later request than the refused request.
         guard outcome.isReplayable,
             outcome.request.isRepeatable || !outcome.mayHaveEffect(in: context)
         else {
@@ -211,8 +211,8 @@ public protocol BearerTokenProvider: Sendable {
     /// refresh tokens; true by default.
     ///
     /// If the value is true, a second refresh begins only after the response to the first refresh,
-    /// or after ``RefreshPolicy/answerLimit``. The time limits and retries of gates then do not
-    /// apply to a request of ``TokenExchange/send(_:)`` with a non-idempotent method.
+    /// or after ``RefreshPolicy/answerLimit``. In this case, the time limits and retries of gates
+    /// do not apply to a request of ``TokenExchange/send(_:)`` with a non-idempotent method.
     var spendsRefreshToken: Bool { get }
 }
 

@@ -14,11 +14,11 @@ import TurnpikeSupport
 /// Gates of several clients may share one ``BearerTokens``. If many calls need a new token, the
 /// provider is called only once:
 ///
-/// - A refresh runs in a separate task. The result of a refresh is kept even if no caller waits any
-///   more. If a refresh token works only once, this result is the only valid token. Cancelled
-///   calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh at most
-///   ``RefreshPolicy/timeLimit``.
+/// - A refresh runs in a separate task. The result of a refresh is stored even if no caller waits
+///   for the result. If a refresh token works only once, this result is the only valid token.
+///   Cancelled calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end
+///   a refresh. ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh at
+///   most ``RefreshPolicy/timeLimit``.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. The wait ends earlier if the
 ///   call is cancelled or reaches its deadline. After the limit, later calls start another refresh.
 ///   If the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), later
@@ -48,7 +48,7 @@ public final class BearerTokens: Sendable {
     private let sharing: (any BearerTokenSharing)?
 
     // The `BearerTokens` objects whose refresh runs in the current task. The requests of this task
-    // are not signed, because a signed request would wait for its own refresh.
+    // are not signed, because a signed request would wait for the refresh that sends the request.
     @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
 
     /// Creates an object for one token.

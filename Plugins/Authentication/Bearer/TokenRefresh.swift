@@ -9,8 +9,8 @@ final class TokenRefresh: Sendable {
     let generation: UInt64
     let requestedScope: [String]
     let provider: any BearerTokenProvider
-    // Whether the refresh only searches for a token of other replicas. If the search finds none,
-    // the current token may be used.
+    // Whether the refresh only searches for a token of other replicas. If the search finds no other
+    // token, the current token may be used.
     let isLook: Bool
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
@@ -127,10 +127,10 @@ struct RefreshPauses {
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// The longest `Retry-After` that is obeyed.
+    /// The longest `Retry-After` for which a refresh waits.
     private static let longestWish = Duration.seconds(300)
 
-    /// Returns the time until the next refresh may begin, or nil if it may begin now.
+    /// Returns the time until the next refresh may begin, or nil if the refresh may begin now.
     func timeLeft(at now: MonotonicInstant) -> Duration? {
         guard let end, now < end else { return nil }
         return now.duration(to: end)
@@ -147,7 +147,7 @@ struct RefreshPauses {
         end = now.advanced(by: max(pause, Self.wish(of: error, at: date)))
     }
 
-    // Returns the `Retry-After` of the outermost error that has one.
+    // Returns the `Retry-After` of the outermost error that has a `Retry-After`.
     private static func wish(of error: any Error, at date: Date) -> Duration {
         var cause: (any Error)? = error
         var wish: Duration?
@@ -167,7 +167,7 @@ struct RefreshPauses {
 
 /// Shares one token among several replicas.
 ///
-/// One replica refreshes the token for all.
+/// One replica refreshes the token for all replicas.
 ///
 /// An object serves one ``BearerTokens``, which requests one token at a time. `SharedTokens` in
 /// `TurnpikeSharedState` keeps the token in a store.

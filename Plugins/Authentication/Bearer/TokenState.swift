@@ -78,7 +78,7 @@ struct TokenState: Sendable {
         return Credential(token: token, generation: generation, failures: failures)
     }
 
-    /// Decides what a call does before its request is signed.
+    /// Decides the action of a call before its request is signed.
     mutating func step(_ timeSource: any TimeSource) -> Step {
         guard let token, !token.isBlank else {
             return canRefresh ? join(timeSource) : .fail(missing)
@@ -99,7 +99,7 @@ struct TokenState: Sendable {
         return .use(present, beginning: nil, replacing: nil)
     }
 
-    /// Decides what a call does after the server refused its credential.
+    /// Decides the action of a call after the server refused its credential.
     mutating func step(after refused: Credential, _ timeSource: any TimeSource) -> Step {
         if refused.generation != generation, !wasRefused, let token {
             // The server refused an older token.
@@ -117,7 +117,7 @@ struct TokenState: Sendable {
         if credential.generation == generation { wasRefused = true }
     }
 
-    // Returns the running refresh, or a new one.
+    // Returns the running refresh, or a new refresh.
     private mutating func join(
         _ timeSource: any TimeSource, isLook: Bool = false, isRefusal: Bool = false
     ) -> Step {

@@ -159,7 +159,7 @@ struct DigestChallenge: Sendable, Hashable {
     }
 
     // Returns the strongest Digest challenge of a response. If several challenges are equally
-    // strong, the result is the first of them.
+    // strong, the result is the first of these challenges.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }

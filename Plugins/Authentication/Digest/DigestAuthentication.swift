@@ -18,11 +18,11 @@ import TurnpikeSupport
 /// - If a body cannot be sent twice, the gate returns the 401. The first send of the next request
 ///   contains an answer.
 /// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. If a
-///   request already has an `Authorization` field, the gate does not change it.
+///   request already has an `Authorization` field, the gate does not change the field.
 ///
-/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate
-/// inside ``/TurnpikeMiddleware/CompressBodies`` too, so that an answer with `auth-int` covers the
-/// content that is sent.
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, because the gate must see each hop.
+/// Place the gate inside ``/TurnpikeMiddleware/CompressBodies`` too, because an answer with
+/// `auth-int` must cover the content that is sent.
 public struct DigestAuthentication: Interceptor {
     private let user: String
     private let password: Secret
@@ -57,7 +57,7 @@ public struct DigestAuthentication: Interceptor {
         return facts
     }
 
-    /// Sends the request, and sends it again with the answer to a challenge.
+    /// Sends the request, and sends the request again with the answer to a challenge.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -77,7 +77,7 @@ public struct DigestAuthentication: Interceptor {
             if isFresh, !challenge.isStale { break }
             let first = DigestAnswer(
                 challenge, user: user, password: password.value, clientNonce: Self.nonce(context))
-            // After a redirect, the 401 may be about a later request than the refused one.
+            // After a redirect, the 401 may be about a later request than the refused request.
             guard outcome.isReplayable,
                 outcome.request.isRepeatable || !outcome.mayHaveEffect(in: context)
             else {

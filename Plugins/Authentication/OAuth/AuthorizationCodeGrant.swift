@@ -74,7 +74,7 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
     /// Creates a provider.
     /// - Parameters:
     ///   - endpoint: The token endpoint, with the client's identifier and secret.
-    ///   - scope: The scope of the tokens. If it is empty, the server chooses.
+    ///   - scope: The scope of the tokens. If the scope is empty, the server chooses.
     ///   - parameters: Additional fields of the form, such as `audience`.
     public init(
         _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
@@ -103,9 +103,9 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// let tokens = BearerTokens(signedIn, provider: RefreshTokenGrant(endpoint)) { save($0) }
 /// ```
 ///
-/// If the server issues a new refresh token, the provider never sends the old one again. Without a
-/// new one, the provider continues to use the old refresh token. ``BearerTokens`` makes sure that
-/// only one refresh runs at a time.
+/// If the server issues a new refresh token, the provider never sends the old one again. If the
+/// server sends no new refresh token, the provider continues to use the old refresh token.
+/// ``BearerTokens`` makes sure that only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -113,8 +113,8 @@ public struct RefreshTokenGrant: BearerTokenProvider {
     /// Creates a provider.
     /// - Parameters:
     ///   - endpoint: The token endpoint.
-    ///   - scope: The scope of the tokens, at most the granted scope. If it is empty, the scope
-    ///     does not change.
+    ///   - scope: The scope of the tokens, at most the granted scope. If the scope is empty, the
+    ///     scope does not change.
     ///   - parameters: Additional fields of the form.
     public init(
         _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]

@@ -47,7 +47,7 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
 
     /// The error code.
     public let code: Code
-    /// The status of the response, if there was one.
+    /// The status of the response, or nil without a response.
     public let status: HTTPStatus?
     /// The server's message for developers (`error_description`), at most 1 KiB.
     ///

@@ -34,7 +34,7 @@ public struct TokenEndpoint: Sendable {
     ///   - url: The endpoint's URL. Use https, because the requests contain refresh tokens and
     ///     secrets.
     ///   - clientID: The client's identifier.
-    ///   - clientSecret: The client's secret. A public client has none.
+    ///   - clientSecret: The client's secret. A public client has no secret.
     ///   - authentication: The place of the secret in a request.
     ///   - client: The client that sends the requests. If nil, requests go through the inner gates
     ///     of the bearer gate and the transport of its client.

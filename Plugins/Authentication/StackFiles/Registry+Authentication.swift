@@ -117,9 +117,9 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        // If a reload does not change the settings in the key, the token stays. The place of the
-        // gate in the stack and the other settings do not matter. After a refresh, the current
-        // token may be the only valid one.
+        // If a reload does not change the settings in the key, the token stays. The position of the
+        // gate in the stack and the other settings have no influence. After a refresh, the current
+        // token may be the only valid token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,

@@ -15,7 +15,7 @@ enum CacheCommand {
             terminal.error("\(directory): there is no cache")
             return ExitCode.usage
         }
-        // This cache serves no call, so any partition will do.
+        // This cache serves no call, and any partition is suitable.
         let cache = Cache(DiskStore(directory: directory, maxBytes: .max), partition: "")
         do {
             switch (arguments[0], rest.count) {

@@ -15,7 +15,7 @@ struct CheckReport {
     // 1 if the stack begins with a `LeftOut` gate, otherwise 0.
     private let leftOut: Int
 
-    /// Checks a stack file; if the file has mistakes, the linter still checks its valid gates.
+    /// Checks a stack file; if the file has mistakes, the linter checks the gates without mistakes.
     init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)
@@ -40,7 +40,7 @@ struct CheckReport {
         .filter { draft.issues.isEmpty || !$0.gates.isEmpty }
     }
 
-    // The file is read once, so that findings and positions refer to the same text.
+    // The file is read once, because findings and positions must refer to the same text.
     private static func text(of path: String) throws -> Data {
         do {
             return try Data(contentsOf: URL(filePath: path))

@@ -62,7 +62,7 @@ struct StackPlaces {
         skipBlanks(&position)
     }
 
-    // Returns the string at the position with its quotes, or nil if there is no string.
+    // Returns the string at the position with the quotes, or nil if there is no string.
     private func string(_ position: inout Int) -> ArraySlice<UInt8>? {
         skipBlanks(&position)
         guard byte(position) == UInt8(ascii: "\"") else { return nil }

@@ -5,7 +5,7 @@ import Turnpike
 import TurnpikeInspection
 import TurnpikeStackFiles
 
-/// The clients of `exec`: one for each name, created by the first line that uses it.
+/// The clients of `exec`; the first line with a new name creates a client for the name.
 final class ExecClients {
     /// The maximum number of named clients; each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
@@ -53,8 +53,8 @@ final class ExecClients {
         }
     }
 
-    // No client is shut down to make room for another client, because its cookies, connections and
-    // counts would be lost unnoticed.
+    // No client is shut down to make space for another client, because cookies, connections and
+    // counts would be lost without a notice.
     private static func tooMany(_ name: String) -> ClientError {
         ClientError(
             .configuration,
@@ -64,7 +64,7 @@ final class ExecClients {
                 + " another turnpike exec")
     }
 
-    /// Shuts down all clients in parallel, because one may wait for a token refresh.
+    /// Shuts down all clients in parallel, because one client may wait for a token refresh.
     func shutdown() async {
         await withTaskGroup { group in
             for client in clients.values.map(\.client) {

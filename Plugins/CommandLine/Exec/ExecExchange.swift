@@ -44,7 +44,7 @@ struct ExecExchange: Sendable {
         case .string: return try await serialize(call, StringSerializer(), observed) { .string($0) }
         case .json: return try await serialize(call, JSONSerializer(), observed) { $0 }
         case .propertyList:
-            // Empty content is no property list; its value in JSON is null.
+            // Empty content is no property list; in JSON, the value is null.
             let values = PropertyListSerializer().map(\.json).valueForEmpty(.null)
             return try await serialize(call, values, observed) { $0 }
         case .auto: return try await serialize(call, AutoSerializer(), observed) { Self.json($0) }
@@ -123,7 +123,7 @@ private struct BodySerializer: ResponseSerializer {
     ) async throws -> (ResponseBody, Int) { (response.body, context.maxLineBytes) }
 }
 
-/// Returns after the head and drops the body without reading it.
+/// Returns after the head, and drops the body without a read.
 private struct NoneSerializer: ResponseSerializer {
     func serialize(_ response: Response, context: SerializationContext) async throws {
         response.body.cancel(.drop)

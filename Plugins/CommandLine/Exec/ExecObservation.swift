@@ -7,11 +7,11 @@ import TurnpikeCore
 import TurnpikeDownloads
 import TurnpikeSupport
 
-/// Records the parts of an exchange as they arrive, so that a result with an error has them too.
+/// Records the parts of an exchange as they arrive, for results with an error too.
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?
-        // The response without its body; a result has its redirects and attempts.
+        // The response without the body; a result has the redirects and attempts of this response.
         var response: Response?
         var headElapsed: Duration?
         var bytes = 0

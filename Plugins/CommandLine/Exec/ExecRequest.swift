@@ -77,7 +77,7 @@ struct ExecRequest: Sendable {
         }
     }
 
-    // A list becomes one item for each of its values, as in a query literal in Swift.
+    // A list becomes one item for each value, as in a query literal in Swift.
     private static func items(
         _ name: String, _ value: JSONValue, _ settings: Settings
     ) -> [Query.Item] {

@@ -7,11 +7,11 @@ import TurnpikeSupport
 /// Formats JSON text for a person: indented, and with colors.
 ///
 /// Numbers, escapes and members with the same name stay as they are. Control characters become JSON
-/// escapes, because a terminal would obey them.
+/// escapes, because a terminal would execute control characters.
 struct JSONLayout {
     /// The maximum number of bytes that are formatted.
     static let maxBytes = 1 << 20
-    // Deeper levels get no more indentation: one megabyte could become hundreds.
+    // Deeper levels get no more indentation, because one megabyte could become hundreds.
     private static let deepestIndent = 20
 
     private let source: [UInt8]
@@ -20,7 +20,7 @@ struct JSONLayout {
     private var depth = 0
     private var result: [UInt8] = []
 
-    /// Returns formatted text with a line end; nil if it is invalid or longer than ``maxBytes``.
+    /// Returns formatted text with a line end, or nil for invalid text and text above ``maxBytes``.
     static func text(_ data: Data, hasColor: Bool) -> Data? {
         guard data.count <= maxBytes, (try? JSONValue(parsing: data)) != nil else { return nil }
         var layout = JSONLayout(data, hasColor: hasColor)
@@ -34,7 +34,7 @@ struct JSONLayout {
         self.hasColor = hasColor
     }
 
-    // The text is valid JSON, so the first byte of a token determines its kind.
+    // The text is valid JSON; the first byte of a token determines the kind of the token.
     private mutating func run() {
         while let byte = next() {
             switch byte {

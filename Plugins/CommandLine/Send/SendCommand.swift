@@ -57,9 +57,9 @@ enum SendCommand {
         return client
     }
 
-    // There is no default deadline: a person sees the progress and can press Ctrl-C, and an upload
-    // may take any time. One attempt may use the whole time limit. There is no validation, because
-    // a response is shown whatever its status.
+    // There is no default deadline, because a person sees the progress and can press Ctrl-C, and an
+    // upload may take any time. One attempt may use the whole time limit. There is no validation,
+    // because a response with any status is shown.
     private static func stack(for options: SendOptions) -> Stack {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]

@@ -17,7 +17,7 @@ final class SendDisplay: Sendable {
         case text(TerminalText)
         /// The content is JSON that has not arrived completely.
         case json(Data, timer: (any TimerToken)?)
-        /// The content is not text, and its rest is not shown.
+        /// The content is not text, and the rest of the content is not shown.
         case hidden
         /// A write to the terminal failed outside of a call.
         case failed(any Error)
@@ -25,7 +25,7 @@ final class SendDisplay: Sendable {
         case ended
     }
 
-    /// How long to wait for complete JSON before incomplete JSON is shown.
+    /// The longest wait for complete JSON before incomplete JSON is shown.
     static let patience = Duration.seconds(1)
 
     private let terminal: Terminal
@@ -64,7 +64,7 @@ final class SendDisplay: Sendable {
         }
     }
 
-    /// Shows content at once, or stores it until it can be formatted.
+    /// Shows content at once, or stores the content until formatting is possible.
     /// - Returns: False if no more content will be shown.
     func write(_ chunk: Data) throws -> Bool {
         try state.withLock { state in
@@ -85,7 +85,7 @@ final class SendDisplay: Sendable {
         }
     }
 
-    /// Shows the remaining content, even if it is incomplete, and ends the last line.
+    /// Shows the remaining content, even incomplete content, and ends the last line.
     func end() throws {
         try state.withLock { state in
             defer { state = .ended }

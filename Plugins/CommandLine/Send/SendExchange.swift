@@ -117,7 +117,7 @@ struct SendExchange: Sendable {
             }
         }
         var result = ExecResult(observed, value: value, error: failure).json.object ?? [:]
-        // The value already contains the content, so the bytes are left out.
+        // The value already contains the content, and the bytes are therefore left out.
         if value != nil, var body = result["body"]?.object {
             body["base64"] = nil
             result["body"] = .object(body)

@@ -26,7 +26,7 @@ struct SendOptions: Sendable {
 
     struct User: Sendable, Equatable {
         let name: String
-        /// The password, or nil to ask for it.
+        /// The password, or nil if the command must ask for a password.
         var password: String?
     }
 
@@ -40,13 +40,13 @@ struct SendOptions: Sendable {
     private(set) var user: User?
     private(set) var stack: String?
     private(set) var transport: SendTransport.Name?
-    /// How long the call may take, including its content.
+    /// The longest duration of the call, including the content.
     private(set) var timeout: Duration?
     private(set) var output: String?
     private(set) var asJSON = false
     private(set) var showsHead = false
     private(set) var isVerbose = false
-    /// How the trace of the call is shown; nil if it is not shown.
+    /// The form in which the trace of the call is shown, or nil for no trace.
     private(set) var trace: SendTraceView?
     /// Whether JSON is indented and colored on a terminal.
     private(set) var isPretty = true
@@ -123,7 +123,7 @@ struct SendOptions: Sendable {
         "-i", "-v", "--json", "--no-pretty", "--trace", "--help", "--version",
     ]
 
-    // Each option of one letter is one edit away from all others, so no option is suggested.
+    // Each option of one letter is one edit away from all others, and none is suggested.
     private static func unknown(_ option: String) -> ClientError {
         let options = names + flags
         let hint =
@@ -206,7 +206,7 @@ extension SendOptions {
 
     static func header(_ text: String) throws -> (name: String, value: String) {
         guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
-            // The text is not shown, because it may be a secret.
+            // The text is not shown, because the text may be a secret.
             throw wrong("-H needs name:value")
         }
         return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
@@ -259,7 +259,7 @@ extension SendOptions {
                 + " http://\(host):\(port)\(isLocal ? ", or :\(port)" : "")")
     }
 
-    // The messages do not repeat the value, because it is a secret.
+    // The messages do not repeat the value, because the value is a secret.
     static func user(_ text: String) throws -> User {
         if text.isEmpty { throw wrong("-u needs user or user:password") }
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {

@@ -5,7 +5,7 @@ import Synchronization
 import Turnpike
 import TurnpikeSupport
 
-/// The destination of the content: the output, or a file that appears when it is complete.
+/// The destination of the content, which is the output or a file that appears after the last byte.
 final class SendOutput: Sendable {
     private enum State {
         case idle
@@ -23,7 +23,7 @@ final class SendOutput: Sendable {
 
     /// Creates an output to a file, or with nil or `-` to the display.
     init(_ path: String?, _ display: SendDisplay, willShow: @escaping @Sendable () -> Void) {
-        // A symbolic link stays; its target is replaced.
+        // A symbolic link stays, and the target of the link is replaced.
         self.path =
             path == "-"
             ? nil
@@ -34,7 +34,7 @@ final class SendOutput: Sendable {
         self.willShow = willShow
     }
 
-    /// Opens the file early, so that an error is reported before much content is read.
+    /// Opens the file early, because an error must be reported before much content is read.
     func begin() throws {
         guard let path else { return }
         try state.withLock { state in

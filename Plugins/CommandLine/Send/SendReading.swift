@@ -39,7 +39,7 @@ struct SendReading: ResponseSerializer {
                     isCut = isCut || chunk.count > Self.keptBytes - kept.count
                     kept += chunk.prefix(Self.keptBytes - kept.count)
                 }
-                // If the content cannot be shown, the rest of it is not read.
+                // If the content cannot be shown, the rest of the content is not read.
                 guard try isRefused ? output.show(chunk) : output.write(chunk) else {
                     isCut = true
                     break

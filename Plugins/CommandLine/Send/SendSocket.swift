@@ -82,7 +82,7 @@ struct SendSocket: Sendable {
     }
 
     private func show(_ message: WebSocket.Message, on display: SendDisplay) throws {
-        // If a message is not JSON, it is shown unchanged.
+        // If a message is not JSON, the message is shown unchanged.
         display.begin(["Content-Type": "application/json"])
         let isShown = try display.write(message.content)
         try display.end()

@@ -56,7 +56,7 @@ struct SendTrace: RequestLogger {
 enum SendTraceView: Sendable, Equatable {
     /// A waterfall among the messages on standard error.
     case waterfall
-    /// A file in the format that the suffix of its name selects.
+    /// A file; the suffix of the file name selects the format.
     case file(String, Format)
 
     /// The formats of files, with the suffixes of their names.

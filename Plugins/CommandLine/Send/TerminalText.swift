@@ -5,9 +5,9 @@ import TurnpikeSupport
 
 /// Makes text from a peer safe for a terminal as it arrives.
 ///
-/// A terminal obeys control characters: they move the cursor, rename the window, or insert input.
-/// All of them except line ends and tabs are shown in the form `\u{1b}`. The text is read as UTF-8,
-/// and invalid bytes are shown as the replacement character.
+/// A terminal executes control characters, which move the cursor, rename the window, or insert
+/// input. All control characters except line ends and tabs are shown in the form `\u{1b}`. The text
+/// is read as UTF-8, and invalid bytes are shown as the replacement character.
 struct TerminalText {
     /// Whether the text shown so far is empty or ends with a line end.
     private(set) var endsLine = true
@@ -16,7 +16,7 @@ struct TerminalText {
     // Whether the last character is a carriage return, which is not shown before a line feed.
     private var hasReturn = false
 
-    /// Returns more text in printable form; nil if the text contains a zero byte, so it is no text.
+    /// Returns more text in printable form, or nil for bytes with a zero byte, which are no text.
     mutating func show(_ chunk: Data) -> Data? {
         if chunk.contains(0) { return nil }
         let bytes = rest + chunk

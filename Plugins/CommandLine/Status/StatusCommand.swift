@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeInspection
 
 enum StatusCommand {
-    /// Prints the state of the clients of a service, which its socket serves.
+    /// Prints the state of the clients of a service, which the service's socket returns.
     static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
         if let help = Help.asked(arguments, .status, terminal) { return help }
         let words = arguments.filter { !$0.hasPrefix("--") }

@@ -51,7 +51,7 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: Calls
 
-    /// Takes the permits of a call, if they are available.
+    /// Takes the permits of a call, if the permits are available.
     public mutating func take(_ cost: Int, at now: Int64) -> Bool {
         if isLocal, reserved.isEmpty {
             lastCall = now
@@ -108,7 +108,7 @@ public struct LeasedPermits: PermitSource {
 
     mutating func takeIdle(_ line: WaitingPermits) -> Int {
         defer { owed = 0 }
-        // Without this reset, the driver would request the next lease at once.
+        // The reset prevents that the driver requests the next lease at once.
         lease.forget()
         return owed + reserved.removeLast(reserved.count - line.all)
     }

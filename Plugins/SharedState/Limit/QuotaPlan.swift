@@ -50,7 +50,7 @@ struct QuotaPlan: Sendable {
     ///
     /// Each replica has space for two portions.
     ///
-    /// A replica without space would have to repeat requests, without a place in the queue.
+    /// A replica without space would have to repeat requests, and would have no place in the queue.
     func reach(_ replicas: Int) -> Duration {
         let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
         return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
@@ -90,8 +90,8 @@ struct QuotaPlan: Sendable {
     ///
     /// Limits with the same rule have separate states for the rule. The number of equal earlier
     /// limits identifies the state of a limit. The same limit of all replicas therefore has the
-    /// same state, and other gates do not matter. If one limit is in the stacks of several clients,
-    /// only the place in the first stack is used, because the state must never change.
+    /// same state, and other gates have no influence. If one limit is in the stacks of several
+    /// clients, only the place in the first stack is used, because the state must never change.
     func place(after others: [QuotaPlan]) {
         guard places.all.isEmpty else { return }
         let others = others.filter { $0.key == nil && $0.access.group == access.group }

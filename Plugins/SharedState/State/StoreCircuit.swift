@@ -66,7 +66,7 @@ public struct StoreCircuit: Sendable {
 
     /// Records that an admitted operation ended without a verdict on the store.
     ///
-    /// Another operation may then be tried at once.
+    /// In this case, another operation may be tried at once.
     public mutating func abandon(at now: MonotonicInstant) {
         if case .trying(_, let pause) = state { state = .open(until: now, pause: pause) }
     }

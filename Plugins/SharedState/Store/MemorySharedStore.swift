@@ -140,7 +140,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Ends a lock, if it has not ended already.
+    /// Ends a lock that has not ended already.
     public func unlock(_ lock: SharedLock) async {
         update { state, now in
             if state.locks.value(lock.key, at: now)?.value == lock.fence {

@@ -58,7 +58,7 @@ public protocol SharedStore: Sendable {
 
     // MARK: Quotas
 
-    /// Takes permits for a request, or takes none.
+    /// Takes permits for a request, or takes no permits.
     func take(_ request: QuotaRequest) async throws -> QuotaAnswer
 
     /// Changes the number of remaining permits, without a decision.
@@ -101,7 +101,7 @@ public protocol SharedStore: Sendable {
     /// Returns the content under a key, or nil without content.
     func token(_ key: String) async throws -> StoredToken?
 
-    /// Replaces the content under a key, unless its fencing number is higher.
+    /// Replaces the content under a key, unless the fencing number of the content is higher.
     /// - Parameters:
     ///   - token: The content, and the fencing number of the lock under which it was created
     ///     (``SharedLock/fence``).
@@ -121,7 +121,7 @@ public protocol SharedStore: Sendable {
     /// - Throws: Any error, if the store does not answer.
     func lock(_ key: String, for duration: Duration) async throws -> LockAnswer
 
-    /// Ends a lock, if it has not ended already.
+    /// Ends a lock that has not ended already.
     func unlock(_ lock: SharedLock) async throws
 
     // MARK: Replicas

@@ -47,12 +47,12 @@ public struct SharedTokens: Sendable {
         /// If each refresh token may be used only once, the replica refreshes only after the store
         /// was unreachable for a second, and not while another replica may be refreshing. If
         /// several replicas refresh with the same refresh token during an outage, the server sends
-        /// a token only to the first replica. Many servers then revoke all tokens, including the
-        /// tokens of the first replica (RFC 9700 §4.14.2).
+        /// a token only to the first replica. In this case, many servers revoke all tokens,
+        /// including the tokens of the first replica (RFC 9700 §4.14.2).
         case refresh
         /// The replica waits for the store, at most
-        /// ``/TurnpikeAuthentication/RefreshPolicy/timeLimit``. After that, calls that need a new
-        /// token fail as ``/TurnpikeCore/ClientError/Code/auth``.
+        /// ``/TurnpikeAuthentication/RefreshPolicy/timeLimit``. After this time, calls that
+        /// need a new token fail as ``/TurnpikeCore/ClientError/Code/auth``.
         case wait
     }
 

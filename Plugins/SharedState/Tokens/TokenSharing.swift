@@ -124,7 +124,7 @@ final class TokenSharing: BearerTokenSharing {
         case true?: return token
         case false? where unsaved.isFromOutside: saveUnsaved()
         case false?:
-            // The other replicas use the later token and its refresh token.
+            // The other replicas use the later token and the later refresh token.
             job.note("the lock of the token had expired; the token of another replica is used")
             if let found = try await read(job), let other = found.token?.token {
                 state.withLock { $0.fence = found.token?.fence }
@@ -176,7 +176,7 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
-        // A replica that signs out removes the token. The old token must then not be used.
+        // A replica that signs out removes the token. In this case, the old token must not be used.
         if let found, isNewer(found, job) { return found.token }
         return job.old
     }

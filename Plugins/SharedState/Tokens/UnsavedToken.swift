@@ -137,7 +137,7 @@ extension TokenSharing {
         return try await ask(
             "the lock of the token", caller,
             late: { [self] answer in
-                // A late lock must be released, because it would delay all replicas.
+                // A late lock must be released, because the lock would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
                 // The task ends by itself, because every operation of a store ends by itself.
                 _ = Task.apart { [self] in await unlock(lock, caller) }

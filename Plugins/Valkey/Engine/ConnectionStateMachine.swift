@@ -148,7 +148,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Releases the callers that fulfil a condition, whose replies are dropped.
+    /// Releases the callers that fulfil a condition, and drops the replies for these callers.
     mutating func release(_ condition: (PendingReply) -> Bool) { pending.release(condition) }
 
     private mutating func close() -> Action {

@@ -10,10 +10,10 @@
 /// fleet-cache` on two busy cores. For a single task, the wait costs nothing. To remove the wait,
 /// let `holds` return false and `replied` return true.
 ///
-/// When half of the running commands wait, the engine sends these commands. The server then works
-/// on these commands while other tasks run. A single send of all commands took 15 % longer from any
-/// thread, and 40 % longer on the engine's own thread (same load, idle machine). To remove this
-/// division into halves, let `isPiece` check only the bytes.
+/// When half of the running commands wait, the engine sends these commands. In this case, the
+/// server works on these commands while other tasks run. A single send of all commands took 15 %
+/// longer from any thread, and 40 % longer on the engine's own thread (same load, idle machine). To
+/// remove this division into halves, let `isPiece` check only the bytes.
 struct Gathering {
     private var until = Int64.min
     private var held = 0

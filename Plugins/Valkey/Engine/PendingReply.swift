@@ -16,7 +16,7 @@ import TurnpikeSupport
     /// The time at which the caller gets an error, in nanoseconds of the poller's clock.
     let deadline: Int64
     let limit: Duration
-    /// The node that answered, whose address is needed for redirects and messages.
+    /// The node that answered; redirects and messages need the address of the node.
     var server: NodeAddress?
     private var state = unsafe State.idle
     private var result: Result<ValkeyValue, any Error>?

@@ -44,8 +44,8 @@ extension ValkeyEngine: TaskExecutor {
 }
 
 /// The object for the waits of the engine's thread.
-// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when its thread has
-// ended. Any thread may call `wake`. `setAlarm` is called inside the engine's lock. Only the
+// SAFETY: the pointer is valid until `free`, which the engine calls after its thread has ended.
+// Any thread may call `wake`. `setAlarm` is called inside the engine's lock. Only the
 // engine's thread waits.
 @safe struct Poller: @unchecked Sendable {
     private let pointer: OpaquePointer

@@ -6,7 +6,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The connections of a client, and the thread that waits for them.
+/// The connections of a client, and the thread that waits for the connections.
 ///
 /// Callers write their commands themselves if no thread is writing. Commands that other callers add
 /// during a write are sent in one piece. The thread connects, reads, and enforces the time limits.

@@ -10,7 +10,7 @@ extension ValkeyServer {
     // Above this number, a double cannot represent every whole number.
     private static let mostPermits = 1 << 53
 
-    /// Takes permits or none, by the server's clock.
+    /// Takes the requested permits or no permits, by the server's clock.
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         let keys =
             [SharedKey.name(request.key, "cooldown")]
@@ -70,7 +70,7 @@ extension QuotaRule {
 /// theoretical arrival time (TAT) was ahead when the rule was last changed. The time is that of the
 /// change. Backlog and time are in microseconds. For intervals far below a microsecond, a backlog
 /// keeps the precision of a double. A point in time would lose it. A rule without a key, or with
-/// any other text, has all its permits.
+/// any other text, has all permits.
 enum QuotaScripts {
     // Times count from 2026-01-01. If the server's clock has gone back, the script treats the time
     // as unchanged, and TAT goes back too. Without writing the new time, the backlog would stay

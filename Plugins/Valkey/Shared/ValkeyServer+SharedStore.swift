@@ -180,7 +180,7 @@ extension ValkeyServer {
         }
     }
 
-    /// Replaces the content under a key, unless its fencing number is higher.
+    /// Replaces the content under a key, unless the fencing number of the content is higher.
     public func store(
         _ token: StoredToken, _ key: String, for lifetime: Duration?
     ) async throws -> Bool {

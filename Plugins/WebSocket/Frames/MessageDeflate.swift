@@ -11,7 +11,7 @@ final class MessageDeflater: Sendable {
     }
 
     private let agreement: DeflateAgreement
-    // The stream is created for the first message, because it takes 300 KiB.
+    // The stream is created for the first message, because the stream takes 300 KiB.
     private let stream = Mutex(Stream())
 
     init(_ agreement: DeflateAgreement) { self.agreement = agreement }
@@ -103,8 +103,8 @@ final class MessageInflater {
             throw Violation(
                 .messageTooBig, "the peer sent a message that inflates to more than \(bytes)")
         }
-        // A sender may end the compressed stream at the end of a message. The next message then
-        // begins another stream.
+        // A sender may end the compressed stream at the end of a message. After a reset, the next
+        // message begins another stream.
         if step.hasEnded { try inflater.reset() }
         mayHaveMore = step.produced == room || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore

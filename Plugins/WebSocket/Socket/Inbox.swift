@@ -172,7 +172,7 @@ final class Turn: Sendable {
         return try await operation()
     }
 
-    /// From now on, no operation waits for another.
+    /// From now on, no operation waits for another operation.
     func end() {
         let line = state.withLock { $0.line.take() }
         for moment in line ?? [] { moment.settle(.success(())) }

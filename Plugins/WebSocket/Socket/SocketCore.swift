@@ -23,7 +23,7 @@ final class SocketCore: Sendable {
         var awaitedPong: Data?
         // Whether bytes have arrived since the ping or the last check for the pong.
         var hasRead = false
-        // Whether a sender was cancelled during a write. The next sender then waits first.
+        // Whether a sender was cancelled during a write. In this case, the next sender waits first.
         var hasBacklog = false
 
         /// Takes the control frames that may still be written, with the close frame at the end.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the members of a JSON object reveal about other members of the object.
+/// The facts about other members of a JSON object that follow from its members.
 struct JSONObjectTraits {
     /// What the value of a member reveals about other members.
     enum Telling {
@@ -68,7 +68,7 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Records that the text ends within the object, so that the missing members are unknown.
+    /// Records that the text ends within the object, and that the missing members are unknown.
     mutating func doubt() {
         if !hasName { namesSecret = true }
         isKey = true

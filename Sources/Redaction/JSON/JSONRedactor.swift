@@ -37,7 +37,7 @@ struct JSONRedactor {
     private consuming func finished() -> [UInt8] {
         switch text.end {
         case .finished: output += bytes[copied...]
-        // The last token is dropped, because its meaning is unknown.
+        // The last token is dropped, because the meaning of the token is unknown.
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]

@@ -15,7 +15,7 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// For a token that starts an object or is a name: the object's index in `objects`; else 0.
+        /// The object's index in `objects` if a token starts an object or is a name; otherwise 0.
         let object: Int32
     }
 
@@ -192,7 +192,7 @@ struct JSONTokens {
         throw .broken(at: start, "an escape is invalid")
     }
 
-    // Accepts more than the grammar allows: a malformed number counts as a number.
+    // Accepts more than the grammar allows; for example, a malformed number counts as a number.
     private mutating func number() throws(End) {
         let start = position
         while position < bytes.count, Self.isOfNumber(bytes[position]) { position += 1 }

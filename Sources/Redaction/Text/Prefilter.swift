@@ -95,7 +95,7 @@ struct Prefilter: Sendable {
 
 /// Flags for each byte value, and searches that use them.
 ///
-/// In debug builds, an array access is a call, and a pointer access costs a fifth of it. The
+/// In debug builds, an array access is a call, and a pointer access costs a fifth of this call. The
 /// searches must be fast, because content may have many mebibytes.
 struct ByteTable: Sendable {
     private let flags: [UInt8]
@@ -134,7 +134,7 @@ struct ByteTable: Sendable {
     ) -> Result {
         unsafe bytes.withUnsafeBufferPointer { text in
             unsafe flags.withUnsafeBufferPointer { flags in
-                // An empty array may have no address; nothing is read from it.
+                // An empty array may have no address, and nothing is read from an empty array.
                 let table = unsafe flags.baseAddress.unsafelyUnwrapped
                 return unsafe body(text.baseAddress ?? table, text.count, table)
             }

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// The known secrets; the cost of a search does not depend on their number.
+/// The known secrets; the cost of a search does not depend on the number of secrets.
 package struct SecretIndex: Sendable {
     // The index is a trie of bytes. A search follows the trie for at most `depthLimit` bytes, or to
     // the end of a secret, and continues behind a match.
@@ -21,14 +21,14 @@ package struct SecretIndex: Sendable {
     private var reaches: [Reach?] = [nil]
     // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
-    /// Whether the limit was reached, so that later secrets may stay visible.
+    /// Whether the limit was reached, and later secrets may therefore stay visible.
     package private(set) var isFull = false
     package private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
     private static let maxNodes = 1 << 18
-    /// The shortest value that is searched for; shorter values occur everywhere.
+    /// The shortest value that the search looks for, because shorter values occur everywhere.
     static let minBytes = 4
 
     var isEmpty: Bool { edges.isEmpty }
@@ -59,7 +59,7 @@ package struct SecretIndex: Sendable {
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
-    /// The many spellings in base64 are worth their cost for recordings, but not for log lines.
+    /// The many spellings in base64 are useful for recordings, but too expensive for log lines.
     mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {

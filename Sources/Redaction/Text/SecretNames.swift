@@ -85,7 +85,7 @@ package enum SecretNames {
 
     /// Whether a name of a secret header field belongs to a secret in queries and JSON too.
     ///
-    /// Except in `X-Auth-User`, the last word decides: `db_pass`, but not `auth-method`.
+    /// Except in `X-Auth-User`, the last word decides; `auth-method`, for example, is not secret.
     static func isFieldName(_ name: some Collection<UInt8>) -> Bool {
         if secretHeaders.contains(name) || endsInWord(name, of: lastWordsOfKeys) { return true }
         guard name.contains(0x2D), hasHeaderWord(name) else { return false }
@@ -134,7 +134,7 @@ package enum SecretNames {
         "authorization proxy-authorization cookie cookie2 set-cookie set-cookie2"
             + " authentication-info proxy-authentication-info")
 
-    // Each of these must be a separate word of a name: `X-Auth`, `X-Jwt-Assertion`.
+    // Each of these words must be a separate word of a name, as in `X-Auth` or `X-Jwt-Assertion`.
     private static let headerWords = WordSet(listOfHeaderWords)
     private static let listOfHeaderWords =
         "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer"

@@ -72,7 +72,7 @@ extension SecretScanner {
         return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
     }
 
-    // Bytes beyond ASCII count too: a letter with a combining mark still looks like the letter.
+    // Bytes beyond ASCII count too, because an accented letter still looks like the letter.
     static func isOfName(_ byte: UInt8) -> Bool {
         if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
         return "-_.%[]$*".utf8.contains(byte)
@@ -137,7 +137,7 @@ extension SecretScanner {
         }
         // A scheme before a placeholder is no secret: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        // A list or an object is not prose, and its content is already scanned.
+        // A list or an object is not prose, and the content is already scanned.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
         if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {

@@ -133,7 +133,7 @@ struct SecretScanner {
         search.work += bytes.count + looks.work
     }
 
-    // Whether the end of a word matters.
+    // Whether the end of a word has a meaning.
     private var isInURL: Bool { segment != nil || segmentBefore != nil || item != nil }
 
     private mutating func scanForLooks() {
@@ -235,7 +235,7 @@ struct SecretScanner {
         segmentBefore = nil
     }
 
-    // A segment is a secret if the segment before it is a secret name: `/reset-token/4711a2`.
+    // A segment is a secret if the previous segment is a secret name: `/reset-token/4711a2`.
     private mutating func endSegment() {
         guard let start = segment, start <= position else { return }
         let range = start..<position

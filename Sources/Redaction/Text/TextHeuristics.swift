@@ -40,8 +40,8 @@ enum NaturalTextHeuristic {
 
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.
 ///
-/// The words of a text must be passed in order. Runs without a credential are recorded, so that
-/// many prefixes cost no extra time.
+/// The words of a text must be passed in order. Runs without a credential are recorded, because
+/// many prefixes must cost no extra time.
 struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool

@@ -44,7 +44,7 @@ public struct Link: Sendable, Hashable {
     /// The title of the target; the extended notation takes precedence (§3.4.1).
     var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
 
-    /// The value of the first parameter with a name, or nil if there is none.
+    /// The value of the first parameter with a name, or nil if no parameter has the name.
     public subscript(parameter name: String) -> String? {
         parameters.first { $0.name == name.lowercased() }?.value
     }

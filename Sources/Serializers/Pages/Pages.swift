@@ -25,7 +25,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         private enum State {
             case before(Call)
-            // The page was read, and the loop has not asked for the next page.
+            // The page was read, and the loop has not requested the next page.
             case at(Call, Page, ResponseHead)
             case ended
         }
@@ -158,17 +158,17 @@ extension Call {
     /// ```
     ///
     /// Each page is a separate call, with the gates, retries and limits of the first call. The
-    /// iterator requests a page when the loop asks for the page. The last page is a page without a
+    /// iterator requests a page when the loop needs the page. The last page is a page without a
     /// link to a next page. Each iterator begins with the first page.
     ///
     /// Credentials of the request never go to another origin. The next page must have the origin of
     /// the first request; a change from http to https is allowed. If a redirect led to a page of
     /// another origin, the iterator refuses a relative reference in that page, because the other
     /// origin would choose a path for the credentials. The iterator follows a reference only if the
-    /// method is safe, such as GET, or if the call is ``/TurnpikeCore/Call/retryable(_:)``. Without
-    /// this rule, a server could choose the URL to which a POST is sent again. If the next page has
-    /// another origin, was already read, or exceeds the limit, the iterator throws an error after
-    /// the last valid page.
+    /// method is safe, such as GET, or if the call is ``/TurnpikeCore/Call/retryable(_:)``. This
+    /// rule prevents that a server chooses the URL to which a POST is sent again. If the next page
+    /// has another origin, was already read, or exceeds the limit, the iterator throws an error
+    /// after the last valid page.
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The maximum number of pages; a further page fails with

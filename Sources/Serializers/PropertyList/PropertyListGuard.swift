@@ -168,7 +168,7 @@ struct BinaryPropertyList {
         switch kind {
         case 0x0 where size == 8 || size == 9: return .bool(size == 9)
         case 0x1 where size <= 4:
-            // For 16 bytes, this is the lower half; only integers of eight bytes have a sign.
+            // For 16 bytes, the value is the lower half; only integers of eight bytes have a sign.
             let start = size == 4 ? offset + 9 : offset + 1
             let bits = try word(at: start, size == 4 ? 8 : 1 << Int(size))
             if size == 4, bits > Int64.max { return .unsigned(bits) }

@@ -207,7 +207,7 @@ private struct EventReader {
         }
     }
 
-    // If an unsafe request is sent again, its effect may happen twice.
+    // If an unsafe request is sent again, the effect of the request may happen twice.
     private func mayAskAgain(after error: (any Error)?) -> Bool {
         let request = call.request
         guard request.body.isReplayable else { return false }

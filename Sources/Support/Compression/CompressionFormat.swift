@@ -2,7 +2,7 @@
 
 /// A format of compressed bytes, with the name of the content coding (RFC 9110 §8.4.1).
 ///
-/// The cases have the order of `Accept-Encoding`: servers without a preference use the first.
+/// The cases have the order of `Accept-Encoding`; servers without a preference use the first case.
 public enum CompressionFormat: String, Sendable, CaseIterable {
     /// Brotli (RFC 7932), without large windows.
     case brotli = "br"
@@ -13,7 +13,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
     /// The framing of zlib (RFC 1950), which HTTP calls deflate.
     case deflate
 
-    /// Creates the format of a content coding, or nil if there is no such format.
+    /// Creates the format of a content coding, or nil for an unknown coding.
     public init?(coding: String) {
         let name = coding.lowercased()
         // A recipient treats `x-gzip` as `gzip` (RFC 9110 §8.4.1.3).

@@ -17,7 +17,7 @@
     }
 
     private enum State {
-        // The coding "deflate" means zlib's framing, but some servers send raw deflate without it.
+        // The coding "deflate" means zlib's framing, but some servers send raw deflate.
         case undecided(start: [UInt8])
         case inflating
         case ended

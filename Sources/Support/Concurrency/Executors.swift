@@ -5,8 +5,8 @@ import Synchronization
 
 /// Runs work that blocks a thread, or that takes long, on separate threads.
 ///
-/// The cooperative pool must stay free, because it has only one thread for each core, and all tasks
-/// use it.
+/// The cooperative pool must stay free, because the pool has only one thread for each core, and all
+/// tasks use the pool.
 public final class BlockingExecutor: TaskExecutor {
     static let shared = BlockingExecutor()
 

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Use this type if a callback, a timer and a cancellation compete for one result.
 public final class OneShot<Value: Sendable>: Sendable {
-    // SAFETY: only the code that takes the continuation out of the state resumes it.
+    // SAFETY: only the code that takes the continuation out of the state resumes the continuation.
     @safe private enum State {
         case open
         case awaited(UnsafeContinuation<Value, any Error>)
@@ -117,7 +117,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
         return true
     }
 
-    /// Calls a handler when the value is set, or at once if it is already set.
+    /// Calls a handler when the value is set, or at once if the value is already set.
     public func whenSettled(_ handler: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
             if state.result == nil { state.handlers.append(handler) }

@@ -33,9 +33,9 @@ public final class Folder: Sendable {
 
     /// Opens a folder by a path from the user, and follows links in the path.
     ///
-    /// With ``Trust/own``, others may have write access to the folder only if it is sticky, as
-    /// `/tmp` is. In a sticky folder, others cannot replace the files of this user, and files of
-    /// others are rejected.
+    /// With ``Trust/own``, other users may have write access to the folder only if the folder is
+    /// sticky, as `/tmp` is. In a sticky folder, other users cannot replace the files of this user,
+    /// and files of other users are rejected.
     /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
     public static func named(_ path: String, _ trust: Trust) throws(FileFault) -> Folder {
         let path = path.isEmpty ? "." : path

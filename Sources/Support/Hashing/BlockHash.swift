@@ -4,7 +4,7 @@
 ///
 /// The functions are optimized by hand, because uploads are also hashed in builds without
 /// optimization. The functions therefore use pointers and words instead of arrays and ranges, and
-/// their loops contain no calls. The time for 60 MB decreases from eight seconds to one without
+/// the loops contain no calls. The time for 60 MB decreases from eight seconds to one without
 /// optimization, and to a half with optimization.
 protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.

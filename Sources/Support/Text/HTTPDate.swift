@@ -5,7 +5,7 @@ public enum HTTPDate {
     /// Parses any of the three formats: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
     /// 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`.
     ///
-    /// The case of letters does not matter. All other differences make the date malformed, and a
+    /// The case of letters has no meaning. All other differences make the date malformed, and a
     /// cache must treat a malformed `Expires` as past (RFC 9111 §5.3).
     /// - Parameters:
     ///   - text: The text, whose surrounding whitespace is ignored.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// The text in NFC, which credentials require (RFC 8265 §4.2): a letter with combining marks
-    /// becomes one character if Unicode has that character.
+    /// The text in NFC, which credentials require (RFC 8265 §4.2); in NFC, a letter with combining
+    /// marks becomes one character if Unicode has that character.
     ///
     /// The property composes Latin, Greek, Cyrillic, Arabic, kana and Hangul. Other text must
     /// already be in NFC.

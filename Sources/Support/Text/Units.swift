@@ -41,7 +41,7 @@ extension Duration {
         return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    // `String(format:)` is not used, because it depends on the locale.
+    // `String(format:)` is not used, because the result depends on the locale.
     private static func digits(_ value: Double) -> String {
         let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())

@@ -45,7 +45,7 @@ void tpv_tls_context_free(void *context);
 void *tpv_tls_create(void *context, int fd, const char *host);
 void tpv_tls_free(void *tls);
 int tpv_tls_handshake(void *tls);
-/// These functions are like `tpv_send` and `tpv_receive`. One thread at a time may call them.
+/// These functions are like `tpv_send` and `tpv_receive`. One thread at a time may call these functions.
 int64_t tpv_tls_send(void *tls, const uint8_t *bytes, size_t count);
 int64_t tpv_tls_receive(void *tls, uint8_t *bytes, size_t capacity);
 /// The last failure on this thread.
@@ -72,7 +72,7 @@ void tpv_poller_wake(tpv_poller *poller);
 void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
 /// The clock of alarms, in nanoseconds.
 int64_t tpv_now(void);
-/// Names the current thread, and blocks SIGPIPE on it.
+/// Names the current thread, and blocks SIGPIPE on this thread.
 void tpv_enter_thread(const char *name);
 /// Sets whether this thread does the poller's work between two waits.
 void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn);
