@@ -244,6 +244,6 @@ struct TokenState: Sendable {
             .auth,
             token == nil
                 ? "there is no bearer token, and no provider that could get one"
-                : "the bearer token is empty; check where it comes from")
+                : "the bearer token is empty; check the source of the token")
     }
 }

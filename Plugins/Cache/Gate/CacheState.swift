@@ -42,7 +42,7 @@ final class CacheState: Sendable {
         }
         if isNews {
             context.report(
-                "the store failed, and calls continue without it: \(error)", by: "Cache")
+                "the store failed, and calls continue without the store: \(error)", by: "Cache")
         }
     }
 }

@@ -33,7 +33,7 @@ final class SharedAccess: Sendable {
             "Operations on shared state without an answer of its store; the gate then decided"
             + " locally.",
         "turnpike.shared_state.skipped":
-            "Operations on shared state that were not tried, because its store failed.",
+            "Operations on shared state that were not tried, because the store failed.",
         "turnpike.shared_state.away": "Stores of shared state that are not asked at present.",
         "turnpike.shared_state.replicas": "Replicas that share state, as far as known.",
     ]

@@ -138,7 +138,7 @@ public enum InterceptorConformance {
                 try require(ends.withLock { $0 } == 3, "\(ends.withLock { $0 }) of 3 were closed")
                 let body = try await client.get(url).response().body
                 for try await _ in body { break }
-                try require(ends.withLock { $0 } == 4, "a body that its reader drops is not closed")
+                try require(ends.withLock { $0 } == 4, "a body that the reader drops is not closed")
             },
             Check("An error of the body reaches the caller unchanged") { gate in
                 let failure = ClientError(.incomplete, "cut off", transfer: .init(.receiving))

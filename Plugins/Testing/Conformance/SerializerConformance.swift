@@ -43,7 +43,7 @@ public enum SerializerConformance {
                     try require(value == whole, "another value when cut after byte \(cut)")
                 }
                 let bytes = try await read(serializer, sample.map { Data([$0]) }, type)
-                try require(bytes == whole, "another value when it comes byte by byte")
+                try require(bytes == whole, "another value when the content comes byte by byte")
             },
             ConformanceCheck("The accepted media ranges are valid") { serializer in
                 for range in serializer.accept(in: SerializerTable()) {

@@ -308,7 +308,7 @@ enum RateLimitError {
     static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) asks for a wait, so that this call could start in \(wait.text)"
+            ? "\(key) asks for a wait, and this call could start in \(wait.text)"
             : "the rate limit for \(key) would let this call start in \(wait.text)"
         return ClientError(
             .deadlineExceeded, "\(reason), but the deadline of the call ends before that",

@@ -162,7 +162,7 @@ extension Settings {
     fileprivate func quotaName() -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
-        if !usesSharedPart { issue(at: "key", "names a shared quota, so `shared` is needed") }
+        if !usesSharedPart { issue(at: "key", "names a shared quota, which needs `shared`") }
         return key
     }
 }

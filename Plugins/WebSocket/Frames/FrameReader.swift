@@ -165,7 +165,7 @@ struct FrameReader {
             throw Self.violation("sent a control frame in fragments")
         }
         if opcode == .continuation, message == nil {
-            throw Self.violation("continued a message that it had not begun")
+            throw Self.violation("continued a message without a beginning")
         }
         if isFirst, message != nil { throw Self.violation("began a message within another") }
         return opcode

@@ -304,7 +304,7 @@ extension Plan.Node {
         guard case .idle = self else { return nil }
         return ClientError(
             .configuration,
-            "the gate \(gate.gateName) plays no role and would do nothing; conform it to"
+            "the gate \(gate.gateName) has no role and would do nothing; conform it to"
                 + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
                 + " RequestLogger or MetricsRecorder")
     }

@@ -77,7 +77,7 @@ struct SharedSettingsTests {
             ),
             (
                 "", #"{"use": "rateLimit", "perSecond": 5, "key": "search"}"#,
-                "stack[0].key: names a shared quota, so `shared` is needed"
+                "stack[0].key: names a shared quota, which needs `shared`"
             ),
             (
                 #"{"use": "memory"}"#,
