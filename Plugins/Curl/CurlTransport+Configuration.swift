@@ -114,7 +114,7 @@ extension CurlTransport {
         public let host: String
         /// The port.
         public let port: Int
-        /// The addresses, in the order in which they are tried.
+        /// The addresses, in the order of the attempts.
         public let addresses: [String]
 
         /// Creates an override.

@@ -56,7 +56,7 @@ extension CurlTransport {
         public var host: String
         /// The port of the proxy.
         public var port: Int
-        /// The user name, if the proxy needs one.
+        /// The user name, if the proxy needs a user name.
         public var user: String?
         /// The user's password.
         public var password: String?

@@ -206,8 +206,8 @@ public final class CurlTransport: Transport {
     /// Running and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. A client
     /// first waits for its calls (``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)``).
     /// If a transport is released
-    /// without a shutdown, running bodies can be read to the end. The transport then closes the
-    /// connections.
+    /// without a shutdown, running bodies can be read to the end. In this case, the transport
+    /// closes the connections at the end of the bodies.
     public func shutdown() async {
         await upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
@@ -221,8 +221,8 @@ public final class CurlTransport: Transport {
     }
 }
 
-// Whether a reused HTTP/1.1 connection ended during the call's last send. The next send then uses a
-// new connection, because other idle connections may have ended too.
+// Whether a reused HTTP/1.1 connection ended during the call's last send. In this case, the next
+// send uses a new connection, because other idle connections may have ended too.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
 }

@@ -8,7 +8,7 @@ import TurnpikeSupport
 ///
 /// libcurl copies content from memory. A task reads files and streams into a bounded pipe. The
 /// event loop therefore never waits for a disk or a sequence.
-// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on `reader`,
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer. After that, `reader`,
 // `onReady` and `position` are used only under the engine's lock.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
@@ -146,7 +146,7 @@ final class UploadPipe: Sendable {
         }
     }
 
-    // SAFETY: only the task takes the reader, and takes it once.
+    // SAFETY: only the task takes the reader, and takes the reader once.
     private enum Source: @unchecked Sendable {
         case reader(RequestBodyReader)
         case body(RequestBody)

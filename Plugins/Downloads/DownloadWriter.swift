@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 struct DownloadWriter {
     let session: DownloadSession
-    // Whether the call is a GET without a range. The session may then request ranges.
+    // Whether the call is a GET without a range. If true, the session may request ranges.
     let isPlain: Bool
     /// Whether this exchange requested a range.
     let isResuming: Bool

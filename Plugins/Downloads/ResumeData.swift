@@ -86,7 +86,7 @@ struct ResumeNote: Sendable {
             directoryHint: .notDirectory)
     }
 
-    /// Returns the stored data if it is valid and about the same resource.
+    /// Returns the stored data if the data is valid and about the same resource.
     func read() -> ResumeData? {
         guard
             let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)

@@ -80,7 +80,7 @@ public final class RunningDownload: Sendable {
 }
 
 extension Call {
-    /// Starts a download at once and returns a handle to it.
+    /// Starts a download at once and returns a handle to the download.
     public func startDownload(
         to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> RunningDownload {

@@ -46,10 +46,10 @@ extension LoadBalancer {
     }
 
     func run(_ refresh: ListRefresh) {
-        // This task belongs to no call. The task ends when the resolver returns. Until then, the
-        // task holds only the resolver and its context, which are cancelled by the arrival of the
-        // list, by the limit below, by the shutdown of a client, by new rules, or by the release of
-        // the balancer. A resolver that ignores the cancellation is left running.
+        // This task belongs to no call. The task ends when the resolver returns. Before the
+        // arrival, the task holds only the resolver and its context, which are cancelled by the
+        // arrival of the list, by the limit below, by the shutdown of a client, by new rules, or by
+        // the release of the balancer. A resolver that ignores the cancellation is left running.
         let task = Task.apart { [weak self] in
             let result: Result<EndpointList, any Error>
             do {

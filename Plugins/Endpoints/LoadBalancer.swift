@@ -269,7 +269,7 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// The settings of a gate for its endpoints; a reload may replace them.
+/// The settings of a gate for its endpoints; a reload may replace the settings.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy

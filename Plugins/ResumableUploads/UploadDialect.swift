@@ -91,7 +91,7 @@ struct UploadLimits {
 }
 
 extension ClientError.Code {
-    /// The server has lost the upload twice, or once after it may have received all bytes.
+    /// The server has lost the upload twice, or once after the server may have received all bytes.
     public static let uploadLost = Self(rawValue: "uploadLost")
 }
 

@@ -95,7 +95,7 @@ final class SentBytes: Sendable {
     private let state: Mutex<State>
     private let note: UploadNote?
 
-    /// Continues from a note and updates it; if there is no note, the bytes are only counted.
+    /// Continues from a note and updates the note; without a note, the bytes are only counted.
     init(
         _ note: UploadNote? = nil, _ content: UploadNote.Content? = nil, _ hash: SHA256 = SHA256()
     ) throws {
@@ -106,7 +106,7 @@ final class SentBytes: Sendable {
 
     var count: Int64 { state.withLock { $0.count } }
 
-    /// Adds a chunk before it is sent, and returns the offset after the chunk.
+    /// Adds a chunk before the send, and returns the offset after the chunk.
     fileprivate func add(_ chunk: Data, at offset: Int64) throws -> Int64 {
         let end = offset + Int64(chunk.count)
         try state.withLock { state in

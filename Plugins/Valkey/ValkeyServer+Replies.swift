@@ -11,8 +11,8 @@ extension ValkeyServer {
 
     /// Sends a command to the node of the command's key, and follows redirects.
     ///
-    /// During the move of a slot, the keys of one command may be on two nodes. The command is then
-    /// sent again after a pause, within the time limit.
+    /// During the move of a slot, the keys of one command may be on two nodes. In this case, the
+    /// command is sent again after a pause, within the time limit.
     /// - Returns: The reply, which may be an error of the server, and the pending reply.
     nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration

@@ -91,7 +91,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
                     group.cancelAll()
                 }
             } catch ClientError.Code.webSocketClosed {
-                // The reader gets the earlier messages, and then the reason.
+                // The reader gets the earlier messages, and the reason after these messages.
             }
             let now = source.call.timeSource.now
             open = (socket, now)

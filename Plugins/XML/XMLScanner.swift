@@ -15,9 +15,9 @@ public struct XMLLimits: Sendable, Hashable {
     public var bytes: Int
     /// Whether the document may have a document type declaration such as `<!DOCTYPE html>`.
     ///
-    /// The declaration is skipped, and nothing that it refers to is read. An internal subset could
-    /// declare entities and default attributes, and a declaration with such a subset is therefore
-    /// always rejected.
+    /// The declaration is skipped, and the targets of its references are not read. An internal
+    /// subset could declare entities and default attributes, and a declaration with such a subset
+    /// is therefore always rejected.
     public var allowsDocumentType: Bool
 
     /// Creates limits.
@@ -54,7 +54,7 @@ public enum XMLEvent: Sendable, Hashable {
 ///
 /// Each byte is inspected a bounded number of times. Declarations in document types are not read.
 /// No entity is expanded, and the output is at most twice as large as the input. `XMLRedactor` in
-/// `TurnpikeTesting` is a separate reader for recordings, because it keeps positions.
+/// `TurnpikeTesting` is a separate reader for recordings, because a redactor keeps positions.
 struct XMLScanner {
     private enum Place {
         /// The position is before the root element. `hasType` is true after a document type.

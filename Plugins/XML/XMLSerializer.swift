@@ -164,12 +164,12 @@ public struct XMLTree: Sendable, Hashable {
         }
     }
 
-    /// Returns the child elements with this name, whether or not they have a prefix.
+    /// Returns the child elements with this name, with any prefix or without a prefix.
     public func children(named name: String) -> [XMLTree] {
         children.filter { $0.name == name || $0.localName == name }
     }
 
-    /// Returns the first child element with this name, whether or not it has a prefix.
+    /// Returns the first child element with this name, with any prefix or without a prefix.
     public func first(_ name: String) -> XMLTree? {
         children.first { $0.name == name || $0.localName == name }
     }

@@ -80,7 +80,7 @@ extension Settings {
     /// Returns state that survives a reload of the stack.
     ///
     /// If an earlier stack has state for the same gate and key with equal settings, the result is
-    /// that state. If there is no such state, the result is new state.
+    /// that state. If no earlier stack has this state, the result is new state.
     ///
     /// If several stacks share a gate, the gate itself can be the state.
     /// - Parameters:

@@ -51,7 +51,7 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
         // Callers set their own time limits. The time limit of URLSession is rounded to whole
-        // seconds, includes the wait for a connection, and traps if it is infinite.
+        // seconds, includes the wait for a connection, and traps if the limit is infinite.
         configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
         return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
     }

@@ -34,8 +34,8 @@ final class URLSessionExchange: Sendable {
         var exchange: Exchange?
         // The declared length, which is known after the head has arrived.
         var length: Int64?
-        // The whole body, if it arrived in one chunk. The exchange stores the body until the task
-        // completes.
+        // The whole body, if the body arrived in one chunk. The exchange stores the body until the
+        // task completes.
         var whole: Data?
     }
 
@@ -91,7 +91,7 @@ final class URLSessionExchange: Sendable {
     /// Cancels the exchange.
     ///
     /// The exchange is marked on the calling thread. The driver's queues may wait for the network
-    /// queue for a long time, and then must not start an exchange that has ended.
+    /// queue for a long time, and must not start an exchange that has ended during this wait.
     func cancel(because reason: CancelReason? = nil) {
         let run = state.withLock { state in
             if state.isCancelled { return Run.finished }

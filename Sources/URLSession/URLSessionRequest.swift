@@ -88,7 +88,7 @@ enum URLSessionRequest {
     }
 
     // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. A user and a
-    // password in the URL are not sent either, because they were moved to a header field or
+    // password in the URL are not sent either, because both were moved to a header field or
     // dropped.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm

@@ -26,7 +26,7 @@ public import TurnpikeSupport
 ///   ends, the wait ends.
 ///
 /// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
-/// inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place the gate outside
+/// inside ``/TurnpikeMiddleware/Redirect``, because it must see each hop. Place the gate outside
 /// ``/TurnpikeMiddleware/AttemptTimeout``, because the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
@@ -194,7 +194,7 @@ extension BearerToken: CustomStringConvertible {
 /// A provider's request may wait for its own token until the time limit of the refresh ends. One
 /// such request comes from a detached task, because the gate signs this request. Another needs a
 /// permit of an outer `ConcurrencyLimit` while the calls that wait for the token hold all permits.
-/// ``TokenExchange/send(_:)`` needs no such permit, because it uses only the inner gates.
+/// ``TokenExchange/send(_:)`` needs no permit, because this method uses only the inner gates.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
     /// - Parameters:

@@ -78,7 +78,7 @@ public final class BearerTokens: Sendable {
     /// The current token, or nil.
     public var current: BearerToken? { state.withLock { $0.token } }
 
-    /// Replaces the current token, for instance after a sign-in, or removes it.
+    /// Replaces the current token, for instance after a sign-in, or removes the current token.
     ///
     /// If the new token is nil, the current token is removed. Only this method ends a running
     /// refresh and drops the result.

@@ -24,8 +24,8 @@ struct TokenState: Sendable {
     // The scope that the provider must request.
     private(set) var requestedScope: [String]
     // The date after which the token must not be used. If a token had already expired on arrival,
-    // the date is nil, because the local clock may be wrong. Such a token is used until the server
-    // refuses it. With the date, each request would fetch a token again.
+    // the date is nil, because the local clock may be wrong. A token of this kind is used until the
+    // server refuses the token. With the date, each request would fetch a token again.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
@@ -125,7 +125,7 @@ struct TokenState: Sendable {
         if let refresh, !isGivenUp(refresh, now) {
             return .wait(refresh, isNew: false, replacing: nil)
         }
-        // A caller may have removed the provider after the call's last look at it.
+        // A caller may have removed the provider after the call's last look at the provider.
         guard let provider else { return .fail(missing) }
         refusals.removeAll { $0.at.advanced(by: policy.window) <= now }
         if isRefusal, !refusals.contains(where: { $0.generation == generation }) {

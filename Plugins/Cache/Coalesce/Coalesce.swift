@@ -76,7 +76,7 @@ public struct Coalesce: Interceptor {
         return request.options.allowSharing ? nil : "the call has its own options"
     }
 
-    /// Joins the exchange for the request, or starts one.
+    /// Joins the exchange for the request, or starts an exchange.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

@@ -147,7 +147,7 @@ public struct Cache: Interceptor {
         return request.options.isStreaming ? "the call streams" : nil
     }
 
-    /// Waits for background refreshes and for the store's writes, then flushes the meter.
+    /// Waits for background refreshes and for the store's writes, and flushes the meter.
     public func shutdown() async {
         await state.background.waitForAll()
         await state.store.flush()

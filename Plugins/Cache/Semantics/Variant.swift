@@ -9,7 +9,7 @@ public struct Variant: Hashable, Sendable {
     public struct Field: Hashable, Sendable {
         /// The name in lower case.
         public let name: String
-        /// The normalised value, or nil if the request had no such field.
+        /// The normalised value, or nil if the request had no field with this name.
         ///
         /// A digest replaces a secret or long value.
         public let value: String?

@@ -111,7 +111,7 @@ extension CacheStore {
 
 /// The result of a claim for a missing response.
 public enum CacheClaim: Sendable, Hashable {
-    /// The caller must fetch the response, and then release the claim with this token.
+    /// The caller must fetch the response, and afterwards release the claim with this token.
     case granted(token: String)
     /// Another caller fetches the response. Its claim ends after this time at the latest.
     case held(atMost: Duration)

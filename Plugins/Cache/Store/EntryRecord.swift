@@ -4,10 +4,10 @@ public import TurnpikeSupport
 
 /// A stored response and its content as bytes, for remote stores.
 ///
-/// The content comes first, and a store can use the content without a copy. The head follows, then
-/// a closing of ``closingBytes`` bytes with the lengths and checksums of content and head.
-/// Truncated or damaged bytes, or bytes of another format version, are not a record. The head of a
-/// record with known checksums is not read again, and may be damaged. The checksums detect
+/// The content comes first, and a store can use the content without a copy. The head follows, and
+/// at the end a closing of ``closingBytes`` bytes with the lengths and checksums of content and
+/// head. Truncated or damaged bytes, or bytes of another format version, are not a record. The head
+/// of a record with known checksums is not read again, and may be damaged. The checksums detect
 /// accidents. The checksums do not protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
@@ -82,7 +82,7 @@ public struct EntryRecord: Sendable {
 
     /// Reads the record at the end of bytes, and checks the head but not the content.
     /// - Parameters:
-    ///   - bytes: The content and the bytes after it.
+    ///   - bytes: The content and the bytes after the content.
     ///   - known: An earlier record. If both closings are equal, the result is this record.
     /// - Returns: The record; nil if the bytes are not complete.
     public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
@@ -94,7 +94,7 @@ public struct EntryRecord: Sendable {
     }
 
     /// The content before the record; the content shares the memory of `bytes`.
-    /// - Parameter bytes: The content and the bytes after it.
+    /// - Parameter bytes: The content and the bytes after the content.
     /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {
         guard let tailBytes = closing.tailBytes(in: bytes.count) else { return nil }

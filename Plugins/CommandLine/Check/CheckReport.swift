@@ -94,7 +94,7 @@ struct CheckReport {
         ]
     }
 
-    // A `LeftOut` gate comes first. No finding is about this gate, so it stays first.
+    // A `LeftOut` gate comes first. No finding is about this gate, which therefore stays first.
     private func order(of finding: LintFinding) -> [String]? {
         finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
     }

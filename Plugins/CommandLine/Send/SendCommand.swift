@@ -131,7 +131,7 @@ extension HTTPHeaders {
 }
 
 extension RequestBody {
-    /// Creates a `multipart/form-data` form (RFC 7578), whose files are read while they are sent.
+    /// Creates a `multipart/form-data` form (RFC 7578), whose files are read during the send.
     static func form(of fields: [SendOptions.Field]) -> RequestBody {
         var form = MultipartFormData()
         for field in fields {

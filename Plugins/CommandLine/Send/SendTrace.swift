@@ -61,7 +61,7 @@ enum SendTraceView: Sendable, Equatable {
 
     /// The formats of files, with the suffixes of their names.
     enum Format: String, Sendable, CaseIterable {
-        // A longer suffix comes before a shorter suffix that it contains.
+        // A longer suffix comes before a shorter suffix within the longer suffix.
         case otlp = ".otlp.json"
         case json = ".json"
         case har = ".har"

@@ -3,7 +3,7 @@
 // The HTTP version of a request's connection, and libcurl's reports about HTTP/2 and HTTP/3. Uses library.c.
 //
 // If the server has certainly not acted on a request, the request may be sent again (RFC 9113 §8.7). Only libcurl's verbose
-// text identifies such requests. libcurl reports a GOAWAY only to the transfer that reads from the connection at that moment.
+// text identifies these requests. libcurl reports a GOAWAY only to the transfer that reads from the connection at that moment.
 // Each transfer over HTTP/2 therefore reads this text, and informs the other transfers on the connection. Over HTTP/3, libcurl
 // does not report a GOAWAY (RFC 9114 §5.2), and opens no more streams on the connection.
 

@@ -130,7 +130,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
                 loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
-            // libcurl closes the descriptor when it next looks for a connection, and notices that this connection has ended.
+            // libcurl closes the descriptor at the next search for a connection, and notices that this connection has ended.
             idle->connection = CONNECTION_ENDED;
             shutdown(from, SHUT_RDWR);
             waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
@@ -143,7 +143,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
 //
 // libcurl closes connections that have been idle for too long only at the search for a connection. Without requests, these
 // connections would occupy the server. A regular check therefore ends the connections that were already unused at the previous
-// check. After `unused_time`, libcurl does not use such a connection any more. A connection is unused if libcurl does not wait
+// check. After `unused_time`, libcurl does not use the connection any more. A connection is unused if libcurl does not wait
 // for the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {

@@ -282,7 +282,7 @@ CURL *tpc_easy_create(const tpc_library *library) {
     return easy;
 }
 
-// One block of memory contains the nodes and then the texts.
+// One block of memory contains the nodes, and the texts after the nodes.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
     *list = NULL;
     size_t number = 0;

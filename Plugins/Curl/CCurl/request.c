@@ -235,12 +235,12 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     transfer_t *this = user;
     if (this->shown.sends > 0) {
         refuse_repeat(this);
-        // libcurl may still try the other addresses before it ends the transfer.
+        // libcurl may still try the other addresses before the end of the transfer.
         tpc_transfer_mark(this);
         return -1;
     }
 #if defined(SOCK_CLOEXEC)
-    // libcurl 8.19 and later add this flag to the type, which would then not equal SOCK_STREAM.
+    // libcurl 8.19 and later add this flag to the type, and the type would not equal SOCK_STREAM.
     address->socktype &= ~SOCK_CLOEXEC;
 #endif
     if (address->socktype == SOCK_DGRAM && ++this->request.handshakes > HANDSHAKES_LIMIT) return -1;
@@ -260,7 +260,7 @@ static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
-// libcurl calls this function if it needs to send content again.
+// libcurl calls this function to send content again.
 static int on_seek(void *user, int64_t offset, int origin) {
     refuse_repeat(user);
     return CURL_SEEKFUNC_FAIL;

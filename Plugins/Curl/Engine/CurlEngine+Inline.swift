@@ -2,8 +2,8 @@
 
 import Synchronization
 
-/// A caller that starts a transfer runs an iteration of the loop itself. libcurl then sends the
-/// request at once, the caller may poll for the response, and the engine's thread sleeps.
+/// A caller that starts a transfer runs an iteration of the loop itself. In this iteration, libcurl
+/// sends the request at once, the caller may poll for the response, and the engine's thread sleeps.
 ///
 /// A caller's iteration saves two thread hops for each small request. A single caller makes 1.6
 /// times as many requests, twice as many as with AsyncHTTPClient (`swift run --package-path
@@ -21,8 +21,8 @@ extension CurlEngine {
     }
 
     // With more transfers than this limit, the thread hardly sleeps, and a caller's iteration makes
-    // the thread wait. For 64 simultaneous requests to a server on the same machine, such
-    // iterations cost a third of the CPU.
+    // the thread wait. For 64 simultaneous requests to a server on the same machine, iterations of
+    // callers cost a third of the CPU.
     private static let maxLoad = 4
     // The maximum number of a caller's polls for a response, which may arrive in pieces. A polling
     // caller does not read the response. The thread therefore continues after these polls.

@@ -5,9 +5,9 @@ import TurnpikeCore
 extension CurlTransport {
     /// The rule for the use of HTTP/3 (RFC 9114).
     ///
-    /// HTTP/3 needs one of the libcurls in <doc:HTTP2OverLibcurl>. Without such a libcurl, the
-    /// creation of the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3
-    /// uses no proxy and no Unix socket. A request is never sent in TLS early data (0-RTT).
+    /// HTTP/3 needs one of the libcurls in <doc:HTTP2OverLibcurl>. Without one of these libcurls,
+    /// the creation of the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``.
+    /// HTTP/3 uses no proxy and no Unix socket. A request is never sent in TLS early data (0-RTT).
     public enum HTTP3: String, Sendable, CaseIterable {
         /// Never uses HTTP/3.
         case off

@@ -12,7 +12,7 @@ extension CurlTransport {
     /// new connection with a new TLS handshake. If files cannot be used (certificate and key that
     /// do not match, an incomplete file), the transport continues to use the old content.
     /// ``CurlTransport/trustFault`` and the errors of failing connections contain the reason. The
-    /// log and the trace report the first call with such files, and the first call after the
+    /// log and the trace report the first call with unusable files, and the first call after the
     /// repair. This replacement needs a libcurl that uses OpenSSL as a shared library. Other
     /// libcurls read certificate and key for each connection without the check, and may use old
     /// authorities, including the system's, for a day.
@@ -65,7 +65,7 @@ extension CurlTransport {
         public let description: String
 
         /// Creates a pin from `sha256/` and Base64, with one slash or two.
-        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the text is not such a
+        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the text is not a SHA-256
         ///   hash.
         public init(_ text: String) throws {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)

@@ -12,9 +12,9 @@ public import TurnpikeCore
 /// | ``weighted`` | shares that do not depend on the load, such as 5 % for a canary |
 /// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that store data for a key: caches, sessions |
 ///
-/// All rules respect weights, slow starts and zones (``EndpointZone``). If the call has not tried
-/// some endpoint, a retry or hedge goes to such an endpoint. Except for the hash, the time of a
-/// choice does not depend on the number of endpoints.
+/// All rules respect weights, slow starts and zones (``EndpointZone``). As long as the call has not
+/// tried all endpoints, a retry or hedge goes to an endpoint without an attempt. Except for the
+/// hash, the time of a choice does not depend on the number of endpoints.
 public struct BalancingPolicy: Sendable {
     enum Rule: Sendable {
         case leastRequests

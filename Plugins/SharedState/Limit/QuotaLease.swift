@@ -33,7 +33,7 @@ struct QuotaLease {
     /// Whether few permits are idle, and the replica may request more.
     func isLow(_ idle: Int) -> Bool { size > 0 && idle * 4 <= size }
 
-    /// Returns the number of permits to request beside `idle` idle permits, or nil for none.
+    /// Returns the number of permits to request beside `idle` idle permits, or nil for no request.
     func wanted(_ idle: Int) -> Int? {
         idle >= 0 && isLow(idle) && usedSinceCheck > 0 ? size - idle : nil
     }

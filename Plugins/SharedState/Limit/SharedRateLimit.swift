@@ -112,7 +112,7 @@ public struct SharedRateLimit: RateLimiting {
         return facts
     }
 
-    /// Waits for the request's permits, and then runs the inner gates.
+    /// Waits for the request's permits, and after the wait runs the inner gates.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

@@ -11,7 +11,7 @@ struct ReplicaCount {
 
     /// The time between two heartbeats of a replica.
     static let interval = Duration.seconds(1)
-    /// The interval while the count grows, because new replicas first miss each other.
+    /// The interval while the count grows, because new replicas do not find each other at first.
     static let firstInterval = Duration.milliseconds(200)
     /// The number of replicas before the first count.
     ///

@@ -20,8 +20,8 @@ public import TurnpikeSupport
 /// ``timeLimit``. Without an answer, the gate decides locally. A limit uses this replica's share of
 /// the quota, a cool-down uses only this replica's responses, and this replica refreshes a token
 /// itself. After several failures in a row, the store gets no operations for some time
-/// (``StoreCircuit``). The log gets a line at the begin of this time, then every ten seconds, and
-/// at the next answer of the store. Single failures are logged at most every ten seconds.
+/// (``StoreCircuit``). The log gets a line at the beginning of this time, later every ten seconds,
+/// and at the next answer of the store. Single failures are logged at most every ten seconds.
 ///
 /// A replica sends a heartbeat with an operation, at most one each second. Three seconds after the
 /// last heartbeat, the replica no longer counts. Until the store's first answer, a replica assumes

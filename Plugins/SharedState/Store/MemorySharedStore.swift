@@ -45,7 +45,7 @@ public final class MemorySharedStore: SharedStore {
 
     // MARK: Quotas
 
-    /// Takes permits of a quota, or takes none.
+    /// Takes permits of a quota, or takes no permits.
     public func take(_ request: QuotaRequest) async -> QuotaAnswer {
         update { state, now in
             if let (_, end) = state.cooldowns.value(request.key, at: now) {
@@ -78,7 +78,7 @@ public final class MemorySharedStore: SharedStore {
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.
-    /// - Returns: The number with a fraction, or nil if there is no such rule.
+    /// - Returns: The number with a fraction, or nil if there is no rule with this index.
     public func permitsLeft(of key: String, rule: Int = 0, rules: [QuotaRule]) -> Double? {
         guard rules.indices.contains(rule) else { return nil }
         return update { state, now in
@@ -89,7 +89,7 @@ public final class MemorySharedStore: SharedStore {
 
     // MARK: Cool-downs
 
-    /// Begins a cool-down, or prolongs it.
+    /// Begins or prolongs a cool-down.
     public func coolDown(for duration: Duration, _ key: String) async {
         update { state, now in
             let end = now + Self.nanoseconds(duration)

@@ -103,8 +103,8 @@ public protocol SharedStore: Sendable {
 
     /// Replaces the content under a key, unless the fencing number of the content is higher.
     /// - Parameters:
-    ///   - token: The content, and the fencing number of the lock under which it was created
-    ///     (``SharedLock/fence``).
+    ///   - token: The content, and the fencing number of the lock under which the content was
+    ///     created (``SharedLock/fence``).
     ///   - key: The key.
     ///   - lifetime: The time after which the content is removed, or nil for no removal.
     /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another token.
@@ -131,7 +131,7 @@ public protocol SharedStore: Sendable {
     ///   - replica: The unique name of the replica.
     ///   - group: The service of the replicas.
     ///   - lifetime: The time for which this replica counts without a further report.
-    /// - Returns: The number of replicas, including this one.
+    /// - Returns: The number of replicas, including this replica.
     /// - Throws: Any error, if the store does not answer.
     func beat(_ replica: String, of group: String, for lifetime: Duration) async throws -> Int
 }
@@ -145,7 +145,7 @@ extension SharedStore {
 
 /// A secret that a ``SharedStore`` keeps under one key.
 public struct StoredToken: Sendable, Hashable {
-    /// The content, in the format of the code that stored it.
+    /// The content, in the format of the code that stored the content.
     public var content: Data
     /// The fencing number of the lock under which the content was created.
     ///

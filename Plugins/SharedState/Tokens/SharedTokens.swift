@@ -36,9 +36,9 @@ import TurnpikeCore
 /// ``/TurnpikeAuthentication/RefreshPolicy/answerLimit`` if the provider spends refresh tokens
 /// (``/TurnpikeAuthentication/BearerTokenProvider/spendsRefreshToken``), and
 /// ``/TurnpikeAuthentication/RefreshPolicy/timeLimit`` if not. If a replica with the lock stops,
-/// the other replicas wait for this time. During the wait, calls use the old token until it
-/// expires. If the stopped replica has used the refresh token, a grace period of the server or a
-/// sign-in is needed.
+/// the other replicas wait for this time. During the wait, calls use the old token until the old
+/// token expires. If the stopped replica has used the refresh token, a grace period of the server
+/// or a sign-in is needed.
 public struct SharedTokens: Sendable {
     /// The action of a replica that must replace a token while the store does not answer.
     public enum Outage: Sendable, Hashable {

@@ -6,7 +6,7 @@ public import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeURLSession
 
-/// Records the exchanges of a transport, and replays them without a network.
+/// Records the exchanges of a transport, and replays the exchanges without a network.
 ///
 /// ```swift
 /// let cassette = try CassetteTransport(file: file, mode: .fromEnvironment())
@@ -50,8 +50,8 @@ public final class CassetteTransport: Transport {
     ///     `URLSessionTransport`.
     ///   - options: The options for recording and finding exchanges.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing in
-    ///   ``Mode/replay``, is not a HAR file, or cannot be written because it is a link or a device.
-    ///   An exchange with a mistake is not an error (``skipped``).
+    ///   ``Mode/replay``, is not a HAR file, or cannot be written because the path is a link or a
+    ///   device. An exchange with a mistake is not an error (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()

@@ -10,7 +10,7 @@ final class ContentRedactor {
     let isRecorded: Bool
     /// Whether only the secrets are needed, and not the redacted result.
     private let onlyLearns: Bool
-    // The media types that are shown although this library cannot parse them.
+    // The media types that are shown although this library cannot parse content of these types.
     private let allowedTypes: [MediaType]
     private var depth = 0
 

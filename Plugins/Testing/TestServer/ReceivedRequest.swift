@@ -3,7 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// A request as a ``TestServer`` received it.
+/// A request that a ``TestServer`` received.
 public struct ReceivedRequest: Sendable {
     /// The method.
     public let method: HTTPMethod

@@ -15,11 +15,11 @@ public import TurnpikeSupport
 /// clock.advance(by: .seconds(30))
 /// ```
 ///
-/// ``advance(by:)`` runs the due handlers in order. Each handler sees the time for which it was
-/// scheduled.
+/// ``advance(by:)`` runs the due handlers in order. Each handler sees the time for which the
+/// handler was scheduled.
 ///
 /// From the beginning, a call has a timer for each time limit. A test that waits for any timer may
-/// advance the clock before the right timer exists, and may then wait forever. Wait for a specific
+/// advance the clock before the right timer exists, and may wait forever. Wait for a specific
 /// timer (``waitForTimer(in:limit:)``), or use a ``Simulation``. A wait of this clock ends after 10
 /// seconds of real time, with an error that lists the existing timers.
 public final class ManualClock: TimeSource {

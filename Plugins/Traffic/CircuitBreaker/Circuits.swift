@@ -44,7 +44,7 @@ struct Circuit: BoundedMapEntry {
     private var phase = Phase.closed
     // The number of calls with a verdict, and the number of failed calls.
     private var window: SlidingWindow
-    // How often the circuit has opened since it was last closed.
+    // The number of times that the circuit has opened since the last close.
     private var openings = 0
     // Each change of the state begins a new generation. Calls of earlier generations do not count.
     private var generation: UInt64 = 0

@@ -33,7 +33,7 @@ public import TurnpikeCore
 ///
 /// A task that reads a streamed body and calls the same origin for each element has the same
 /// problem. If streamed bodies hold all permits, the calls wait until a deadline ends the calls.
-/// Without a deadline, the calls wait forever. Give such calls a deadline, collect the body before
+/// Without a deadline, the calls wait forever. Give these calls a deadline, collect the body before
 /// the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits

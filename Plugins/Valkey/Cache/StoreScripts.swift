@@ -10,7 +10,7 @@ import TurnpikeValkey
 /// `removed` contains the time of the last removal in microseconds of the server's clock, the
 /// replica of this removal, and the time of the last removal by another replica. If a response was
 /// requested before another replica's removal, the response is not stored. The gate handles the
-/// removals of its own process, because the response itself may have caused such a removal.
+/// removals of its own process, because the response itself may have caused the removal.
 enum StoreScripts {
     // The time in milliseconds for which the server stores a removal. A longer exchange may store
     // its response in spite of the removal.
@@ -95,7 +95,7 @@ enum StoreScripts {
     ///
     /// Arguments: the microseconds, replica. A key of another type is also removed.
     ///
-    /// The script first deletes the entries, because a full server then has memory for the field
+    /// The script first deletes the entries, because a full server needs memory for the field
     /// `removed`.
     static let remove = ValkeyScript(
         """

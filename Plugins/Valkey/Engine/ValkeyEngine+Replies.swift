@@ -99,7 +99,7 @@ extension ValkeyEngine {
 
     // The pause is exponential with full jitter. The upper bound doubles from 50 ms to 400 ms, and
     // a pause is at least 5 ms. With longer pauses, some replicas would return to the server long
-    // before others.
+    // before other replicas.
     private func backoff(after failures: Int, _ state: inout State) -> Int64 {
         let limit = Int64(50) << Int64(min(max(failures - 1, 0), 3)) * 1_000_000
         return .random(in: 5_000_000...limit, using: &state.random)

@@ -69,8 +69,8 @@ extension QuotaRule {
 /// The state of a rule is the text `<backlog> <time>` under its own key. The backlog is how far the
 /// theoretical arrival time (TAT) was ahead when the rule was last changed. The time is that of the
 /// change. Backlog and time are in microseconds. For intervals far below a microsecond, a backlog
-/// keeps the precision of a double. A point in time would lose it. A rule without a key, or with
-/// any other text, has all permits.
+/// keeps the precision of a double. A point in time would have less precision. A rule without a
+/// key, or with any other text, has all permits.
 enum QuotaScripts {
     // Times count from 2026-01-01. If the server's clock has gone back, the script treats the time
     // as unchanged, and TAT goes back too. Without writing the new time, the backlog would stay
@@ -108,7 +108,7 @@ enum QuotaScripts {
 
         """
 
-    /// Takes permits of a quota or none.
+    /// Takes the requested permits of a quota, or no permits.
     ///
     /// The first key is the key of the cool-down, and the other keys are the keys of the rules. The
     /// arguments are the minimum, the maximum, the reach, and the interval and burst of each rule.

@@ -16,9 +16,9 @@
 /// }
 /// ```
 ///
-/// A gate may conform if it awaits only `next`, ``Context/sleep(for:)``, the bodies of responses,
-/// and operations that end within milliseconds. A gate that awaits a lock, an actor, a service, or
-/// the body of a request may conform only if a cancellation ends this wait, through
+/// A gate may conform if the gate awaits only `next`, ``Context/sleep(for:)``, the bodies of
+/// responses, and operations that end within milliseconds. A gate that awaits a lock, an actor, a
+/// service, or the body of a request may conform only if a cancellation ends this wait, through
 /// ``Context/onCancel(_:)`` or `withTaskCancellationHandler`.
 ///
 /// If a gate conforms but does not end soon, the caller gets the error when the gate ends. The

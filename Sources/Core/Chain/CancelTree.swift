@@ -44,8 +44,8 @@ struct CancelTree: ~Copyable, Sendable {
     /// Registers a handler, or returns nil if the context is already cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
-            // The link is made before the check, because `cancel` first records the reason and then
-            // follows the links.
+            // The link is made before the check, because `cancel` first records the reason and
+            // afterwards follows the links.
             if state.link == nil, let outer, let scopeOutside = scope.call.parent?.scope {
                 state.link = outer.cancelTree.insert(scopeOutside, .call(scope.call.record))
             }

@@ -188,7 +188,7 @@ extension Context {
     /// contains no secrets of the request, of the last sent request and of the response.
     /// - Parameters:
     ///   - error: The error.
-    ///   - request: The request as it reached the gate.
+    ///   - request: The request that reached the gate.
     ///   - head: The head of the response, or nil for the head in the error.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.

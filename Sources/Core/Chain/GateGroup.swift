@@ -14,7 +14,7 @@
 /// ```
 ///
 /// When a group is shut down, the group shuts down its gates. A group handles only the request
-/// options that it declares in `handledOptions`. A call may set an option that only a gate in the
+/// options in the group's `handledOptions`. A call may set an option that only a gate in the
 /// group handles (``RequestOptions``). A call with such an option also gets a gate around the
 /// stack, because the group may skip the request.
 public protocol GateGroup: Gate {

@@ -28,10 +28,10 @@ public struct Outcome: Sendable {
         self.previousDelay = previousDelay
     }
 
-    /// The response, if the attempt returned one.
+    /// The response, if the attempt returned a response.
     public var response: Response? { try? result.get() }
 
-    /// The error, if the attempt threw one.
+    /// The error, if the attempt threw an error.
     public var error: (any Error)? {
         guard case .failure(let error) = result else { return nil }
         return error

@@ -81,9 +81,9 @@ struct IdleBound: Sendable {
 extension Next {
     /// Creates a child context that limits the idle time of content that an inner retry gate reads.
     ///
-    /// A retry gate reads content before it returns the response
-    /// (``RequestRetrier/keptBytes(_:context:)``). A ``PhasedInterceptor`` uses this method if it
-    /// also limits the body of its response
+    /// A retry gate reads content before the gate returns the response
+    /// (``RequestRetrier/keptBytes(_:context:)``). A ``PhasedInterceptor`` that also limits the
+    /// body of its response uses this method
     /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.

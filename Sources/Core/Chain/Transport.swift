@@ -39,7 +39,7 @@ public protocol Transport: Sendable {
     /// Cancels the running exchanges, and returns when all connections are closed.
     ///
     /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
-    /// before it calls this method (``Client/shutdown(grace:cancellingWith:)``).
+    /// before the client calls this method (``Client/shutdown(grace:cancellingWith:)``).
     func shutdown() async
 }
 

@@ -81,7 +81,7 @@ extension AttemptSummary: CustomStringConvertible {
 public struct ProblemDetails: Sendable, Hashable {
     /// A URI reference that identifies the kind of problem; the default is `about:blank`.
     public let type: String
-    /// The status, if the server repeats it; use the status of the response instead.
+    /// The status in the problem details; use the status of the response instead.
     public let status: Int?
     /// A short text about the kind of problem.
     public let title: String?

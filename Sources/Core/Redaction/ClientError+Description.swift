@@ -44,8 +44,8 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         .standard.hiding(secretsOf: [sent], [response?.headers], content: responseBody)
     }
 
-    // Foundation's errors print everything, including URLs, and decoding errors print the values
-    // they found. Only the messages of these errors are used.
+    // Foundation's errors print everything, including URLs, and decoding errors print the found
+    // values. Only the messages of these errors are used.
     static func describe(_ error: any Error, _ rules: Redaction) -> String {
         let text =
             switch error {

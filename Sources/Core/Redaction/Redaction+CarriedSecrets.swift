@@ -4,8 +4,8 @@ import TurnpikeRedaction
 import TurnpikeSupport
 
 extension Redaction {
-    /// Returns rules that also hide the secrets of messages wherever they occur, because a server
-    /// may repeat a token in a header field or in an error.
+    /// Returns rules that also hide the secrets of messages in other places, because a server may
+    /// repeat a token in a header field or in an error.
     /// - Parameters:
     ///   - requests: The requests, with the content that is in memory, up to 64 KiB.
     ///   - sections: The header sections of responses.

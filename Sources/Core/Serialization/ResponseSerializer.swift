@@ -6,7 +6,7 @@ public import TurnpikeSupport
 ///
 /// A serializer that needs the whole content conforms to ``ContentSerializer``. A serializer that
 /// streams conforms to this protocol and reads the body. Pass the serializer to
-/// ``Call/serialize(with:)``, or register it in a ``SerializerTable``.
+/// ``Call/serialize(with:)``, or register the serializer in a ``SerializerTable``.
 public protocol ResponseSerializer<Output>: Sendable {
     /// The type of the value.
     associatedtype Output: Sendable

@@ -74,7 +74,7 @@ public struct SerializerTable: Sendable {
 
     var names: [String] { entries.map(\.name) }
 
-    /// Returns the serializer with this name and type, or nil if the table has none.
+    /// Returns the serializer with this name and type, or nil if the table has no such serializer.
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {

@@ -18,7 +18,7 @@ public protocol TimeSource: Sendable {
     /// Runs a handler once after a delay, unless the token is cancelled earlier.
     ///
     /// The handler runs on a thread of the time source, and must return quickly. If the delay is
-    /// zero or less, the handler runs as soon as possible, but never before this method returns.
+    /// zero or less, the handler runs as soon as possible, but only after this method has returned.
     /// - Parameters:
     ///   - delay: The minimum time to wait.
     ///   - handler: The handler.

@@ -145,7 +145,7 @@ public struct Flow: Sendable, Hashable {
     }
 }
 
-/// A continuation with the result for it; the code resumes the continuation outside a lock.
+/// A continuation and the result for the continuation, which is resumed outside a lock.
 // SAFETY: the code that took the continuation resumes the continuation once.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>

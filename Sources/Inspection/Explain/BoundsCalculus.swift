@@ -31,7 +31,7 @@ struct WorstCase: Equatable {
     }
 
     enum Role {
-        /// The gate may have any effect: send again, wait, answer, or store bytes.
+        /// The gate may have any effect, and may send again, wait, answer, or store bytes.
         case interceptor
         /// The gate may send again and wait.
         case retrier

@@ -12,7 +12,7 @@ struct StackReading {
 
     struct Skip {
         let reason: String
-        /// Whether an outer gate may change the request so that the group applies.
+        /// Whether an outer gate may change the request, and the group then applies.
         let mayChange: Bool
     }
 

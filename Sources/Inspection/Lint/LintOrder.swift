@@ -20,7 +20,7 @@ struct LintOrder {
         }
     }
 
-    /// The names of the gates in the repaired order, or nil if there is no such order.
+    /// The names of the gates in the repaired order, or nil if no order satisfies the rules.
     var names: [String]? { names(of: gates, at: []) }
 
     private func names(of gates: [any Gate], at path: [Int]) -> [String]? {

@@ -14,8 +14,8 @@ struct LintSubject: Sendable {
         let conditions: Set<[Int]>
         let isBoundByOrigin: Bool
         let originsAround: Set<Origin>?
-        /// The gate's facts for a request to the client's base URL; nil without a base URL, or if
-        /// no such request passes through the gate.
+        /// The gate's facts for a request to the client's base URL; nil if the client has no base
+        /// URL, or no request to this URL passes through the gate.
         let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }

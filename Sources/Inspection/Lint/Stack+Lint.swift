@@ -89,7 +89,7 @@ public struct LintFinding: Sendable, Hashable {
     public let gates: [LintPlace]
     /// The way to correct the mistake.
     public let remedy: String
-    /// The names of the gates in an order without the mistake, or nil if there is no such order.
+    /// The names of the gates in an order without the mistake, or nil if no such order exists.
     ///
     /// A group shows its inner gates: `Group(Retry, Log)`. This order also satisfies all other
     /// rules of order.

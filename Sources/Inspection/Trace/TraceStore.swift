@@ -35,7 +35,7 @@ public final class TraceStore: CallReader {
 
     /// The stored share, 0 to 1, of the calls that neither failed nor were slow.
     public let sampling: Double
-    /// The duration above which a call is stored as slow, or nil for no such rule.
+    /// The duration above which a call is stored as slow, or nil if no call is stored as slow.
     public let slowerThan: Duration?
     /// The maximum number of stored calls.
     public let maxCalls: Int

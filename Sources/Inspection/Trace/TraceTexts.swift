@@ -115,8 +115,8 @@ final class TraceTexts {
             })
     }
 
-    // If the fields take too much memory, long values are shortened, and after that the last fields
-    // are left out.
+    // If the fields take too much memory, long values are shortened, and if necessary the last
+    // fields are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
         let shown = headers.map {
             ($0.name.rawValue, Grammar.escaped(pass.header($0.name, $0.value)))

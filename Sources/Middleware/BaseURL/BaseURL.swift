@@ -36,7 +36,7 @@ public struct BaseURL: RequestAdapter {
             passedOver: request?.origin == nil ? nil : "the target is absolute")
     }
 
-    /// Resolves the target if it is relative.
+    /// Resolves a relative target.
     public func adapt(_ request: inout Request, context: Context) async throws {
         guard request.origin == nil else { return }
         request.resolve(against: try await base())

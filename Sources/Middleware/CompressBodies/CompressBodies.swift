@@ -17,7 +17,7 @@ import TurnpikeSupport
 /// this gate only for servers that accept compressed requests, because most servers do not.
 ///
 /// The gate loads the zlib or Zstandard library of the system when the gate compresses the first
-/// body. If the system has no such library, the call fails with
+/// body. If the system has no library for the coding, the call fails with
 /// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
 public struct CompressBodies: SynchronousRequestAdapter {
     /// A content coding (RFC 9110 §8.4.1).

@@ -79,7 +79,7 @@ public final class CookieJar: CookieStorage {
     /// All cookies, including expired ones, in no particular order.
     public var cookies: [Cookie] { state.withLock { $0.all } }
 
-    /// Returns the cookies to send, sorted by path length and then by age (RFC 6265bis §5.8.3).
+    /// Returns the cookies to send, sorted by path length and age (RFC 6265bis §5.8.3).
     ///
     /// If another site has redirected the request, the jar does not send `SameSite=Strict` cookies,
     /// and sends `SameSite=Lax` cookies only with a safe method. A request that the program starts

@@ -18,8 +18,7 @@ struct CookieTable: Sendable {
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds, replaces or (if it has expired) removes a cookie, and returns whether the table
-    /// changed.
+    /// Adds, replaces or (if expired) removes a cookie, and returns whether the table changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
         clock += 1

@@ -29,7 +29,7 @@ public struct Cookies: Interceptor {
         jar = storage as? CookieJar
     }
 
-    /// States that the gate keeps cookies and sends them to their origins.
+    /// States that the gate keeps cookies and sends the cookies to their origins.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends the cookies of its jar, and stores new cookies", .keepsCookies,

@@ -86,8 +86,8 @@ public struct PublicSuffixes: Sendable {
     }
 
     // Returns the hosts that get a cookie for a domain, or nil if the host may not set the cookie.
-    // With a list, the host's registrable domain and all names below it may get cookies. A domain
-    // above the registrable domain gets no cookies, even if that domain is not a suffix. For
+    // With a list, the host's registrable domain and all names below this domain may get cookies. A
+    // domain above the registrable domain gets no cookies, even if that domain is not a suffix. For
     // example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }

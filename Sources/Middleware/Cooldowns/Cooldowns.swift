@@ -89,7 +89,7 @@ public final class Cooldowns: Sendable {
         begin(wish, for: key, gate: gate(), in: context)
     }
 
-    /// Begins a cool-down, and reports it to the other replicas.
+    /// Begins a cool-down, and reports the cool-down to the other replicas.
     public func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }

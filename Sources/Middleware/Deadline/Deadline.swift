@@ -84,7 +84,7 @@ extension Gate where Self == Deadline {
 
 /// The deadline of one call (``TurnpikeCore/Call/deadline(_:)``), for gates that apply deadlines.
 public enum DeadlineOption: RequestOptionKey {
-    /// Returns a ``Deadline``, which applies the option if the stack has no such gate.
+    /// Returns a ``Deadline``, which applies the option if the stack has no ``Deadline``.
     public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
 }
 
@@ -106,7 +106,7 @@ extension Call {
         end.map { option(CallerDeadlineOption.self, $0) } ?? self
     }
 
-    /// Ends this call if it takes longer than a limit.
+    /// Ends this call if the call takes longer than a limit.
     ///
     /// This limit replaces the client's deadline.
     ///

@@ -16,8 +16,8 @@ public import TurnpikeSupport
 ///
 /// Place this gate outside all gates whose failures the gate must replace. Inside a retry gate, a
 /// substitute response prevents retries. If the caller cancels a call, the call gets no substitute
-/// response. The gate drains or cancels the response that it replaces. If a body breaks off after
-/// the head, the gate replaces the response only if an inner ``Retry`` has buffered the body.
+/// response. The gate drains or cancels the response that the gate replaces. If a body breaks off
+/// after the head, the gate replaces the response only if an inner ``Retry`` has buffered the body.
 public struct Fallback: Interceptor {
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: @Sendable (Outcome, Context) async throws -> Response
@@ -75,7 +75,7 @@ public struct Fallback: Interceptor {
         return facts
     }
 
-    /// Runs the inner gates, and returns the substitute response if they fail.
+    /// Runs the inner gates, and returns the substitute response after a failure.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Uses TLS for hosts that require it (HTTP Strict Transport Security, RFC 6797).
+/// Uses TLS for hosts that require TLS (HTTP Strict Transport Security, RFC 6797).
 ///
 /// The gate changes an http URL of a known host to https before anything is sent. The gate changes
 /// port 80 to 443, and does not change other ports. The gate learns hosts from the field
@@ -83,6 +83,6 @@ public struct HSTS: Interceptor {
 extension HSTS: PromptlyCancellable {}
 
 extension Gate where Self == HSTS {
-    /// Uses TLS for hosts that require it; see ``HSTS``.
+    /// Uses TLS for hosts that require TLS; see ``HSTS``.
     public static func hsts(_ store: HSTSStore = HSTSStore()) -> Self { HSTS(store) }
 }

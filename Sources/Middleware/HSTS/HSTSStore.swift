@@ -32,7 +32,7 @@ public final class HSTSStore: Sendable {
     ///   - path: The path of the file, which need not exist.
     ///   - timeSource: Measures the delay before a write.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and the store
-    ///   cannot read it or must not trust it. The message has the path and the reason.
+    ///   cannot read or must not trust the file. The message has the path and the reason.
     public init(file path: String, timeSource: any TimeSource = SystemTimeSource()) throws {
         let file = SavedFile(path: path, timeSource: timeSource)
         self.file = file

@@ -6,8 +6,8 @@ public import TurnpikeCore
 ///
 /// The gate never changes a field that the caller or an outer gate has set. Do not set `Accept`,
 /// which the serializers set, or `Accept-Encoding`, which the transport sets. URLSession always
-/// decodes the codings that it negotiates. Fields with secrets have the same restrictions as in
-/// ``SetHeaders``.
+/// decodes the codings that URLSession negotiates. Fields with secrets have the same restrictions
+/// as in ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields

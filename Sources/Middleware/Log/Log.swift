@@ -93,7 +93,7 @@ public struct Log: RequestLogger {
         sink.write(record.line(format))
     }
 
-    /// States that the gate writes lines, and how much content it logs.
+    /// States that the gate writes lines, and how much content the gate logs.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             peekBytes > 0

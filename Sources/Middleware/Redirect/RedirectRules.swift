@@ -148,11 +148,11 @@ public enum RedirectDecision: Sendable {
 }
 
 extension Outcome {
-    /// Whether a server may have performed the request and then redirected the call.
+    /// Whether a server may have performed the request before the server redirected the call.
     ///
     /// In this case, the status of the outcome, such as 401 or 408, is not about the request
-    /// itself. A gate outside ``Redirect`` does not send such a request again, except if the
-    /// request is repeatable (``/TurnpikeCore/Request/isRepeatable``). A server that redirects with
+    /// itself. A gate outside ``Redirect`` does not send this request again, except if the request
+    /// is repeatable (``/TurnpikeCore/Request/isRepeatable``). A server that redirects with
     /// 307 or 308 has not performed the request (RFC 9110 §15.4).
     public func mayHaveEffect(in context: Context) -> Bool {
         let before = request.options[RedirectTrail.self]?.count ?? 0
@@ -205,6 +205,6 @@ public enum RedirectTrail: RequestOptionKey {
 /// The gate refuses a redirect of a request with this option if the redirect leads to another
 /// origin or would drop the content.
 public enum OriginBoundOption: RequestOptionKey {
-    /// True if the content holds such secrets.
+    /// True if the content holds secrets that no other origin may get.
     public typealias Value = Bool
 }

@@ -137,8 +137,8 @@ public struct RetryPolicy: Sendable {
     }
 
     // Whether a request that is not idempotent may be repeated, although a server may have
-    // processed it. If the request is nil, the result applies to any such request that its caller
-    // has not marked.
+    // processed the request. If the request is nil, the result applies to any request that is not
+    // idempotent and that its caller has not marked.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }

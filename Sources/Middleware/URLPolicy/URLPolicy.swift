@@ -62,7 +62,7 @@ public struct URLPolicy: RequestAdapter {
     ///   - schemes: The allowed schemes, in lower case.
     ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` also applies to the
     ///     allowed hosts.
-    ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains them.
+    ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains the hosts.
     ///   - denyPrivate: The rule for refusing addresses that are not public.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a
     ///     name. Use nil with transports that check address rules, or behind a proxy that refuses

@@ -62,7 +62,7 @@ struct EscapeDecoder {
         return copy.finished()
     }
 
-    /// Turns ASCII in UTF-16 into ASCII: removes the zero bytes, or returns nil if there are none.
+    /// Turns ASCII in UTF-16 into ASCII by removing the zero bytes; nil if there are no zero bytes.
     func withoutZeros() -> EscapeDecoder? { without(Prefilter.Kind.zero) { $0 == 0 } }
 
     /// Removes line breaks and the spaces after them, as in base64; nil if there are none.

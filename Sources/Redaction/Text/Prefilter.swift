@@ -93,7 +93,7 @@ struct Prefilter: Sendable {
     }
 }
 
-/// Flags for each byte value, and searches that use them.
+/// Flags for each byte value, and searches that use the flags.
 ///
 /// In debug builds, an array access is a call, and a pointer access costs a fifth of this call. The
 /// searches must be fast, because content may have many mebibytes.

@@ -32,7 +32,7 @@ public struct FormEncoder: Sendable {
     public var nils: Nils = .dropKey
     /// Whether a space becomes `+`, as in the forms of browsers, instead of `%20`.
     public var usesPlusForSpaces = false
-    /// Whether fields are sorted by name, and not in the order in which the value encodes them.
+    /// Whether fields are sorted by name, and not in the order of encoding.
     public var sortsFields = true
     /// The characters that are not percent-encoded, in addition to ASCII letters and digits.
     ///
@@ -41,7 +41,7 @@ public struct FormEncoder: Sendable {
     public var unescaped = "-._~/?"
     /// Whether the media type of a body has the parameter `charset=utf-8`.
     ///
-    /// Many servers expect the parameter, although the registered media type has none.
+    /// Many servers expect the parameter, although the registered media type has no parameter.
     public var statesCharset = true
 
     /// Creates an encoder with the default of each option.

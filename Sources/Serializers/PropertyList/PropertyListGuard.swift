@@ -247,8 +247,8 @@ struct BinaryPropertyList {
         return kind == 0x6 ? count / 2 * 3 : count
     }
 
-    // Foundation's reader ends the process if it reads beyond the content, or returns bytes of the
-    // offset table as text.
+    // Foundation's reader ends the process if the reader reads beyond the content, or returns bytes
+    // of the offset table as text.
     private func textRange(at offset: Int) throws -> Range<Int> {
         let (start, count) = try extent(at: offset)
         let width = bytes[offset] >> 4 == 0x6 ? 2 : 1

@@ -99,7 +99,7 @@ struct HeadSerializer: ResponseSerializer {
     }
 }
 
-/// Reads lines from a source and converts them to records.
+/// Reads lines from a source and converts the lines to records.
 // SAFETY: only `make` accesses the bytes of a line, and only during its execution.
 @safe struct RecordReader<Record> {
     private let source: StreamSource

@@ -16,7 +16,7 @@ public enum Charset {
         case "utf-16": self = .foundation(.utf16BigEndian)
         case "utf-32": self = .foundation(.utf32BigEndian)
         case "iso-8859-1": self = .foundation(.isoLatin1)
-        // UTF-7 is refused because it can hide markup, as in the WHATWG standard.
+        // UTF-7 is refused, because UTF-7 can hide markup, as in the WHATWG standard.
         case "utf-7": return nil
         default:
             if Self.iconvNames.contains(name), Self.libraryKnows(name) {

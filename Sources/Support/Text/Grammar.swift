@@ -105,7 +105,7 @@ public enum Grammar {
         return true
     }
 
-    /// Returns a byte, in lower case if it is an ASCII letter.
+    /// Returns a byte; an ASCII letter becomes lower case.
     @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
     }

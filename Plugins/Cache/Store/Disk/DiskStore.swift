@@ -15,9 +15,9 @@ import TurnpikeSupport
 /// the owner may read the files.
 ///
 /// The folder must belong to this user or to the superuser. Nobody else may write to the folder,
-/// unless it is sticky as `/tmp` is. The same conditions apply to the files in the folder, and
-/// links are refused. If the folder is refused, calls continue without the folder, and a log entry,
-/// at most once a minute, names the folder and the reason.
+/// unless the folder is sticky as `/tmp` is. The same conditions apply to the files in the folder,
+/// and links are refused. If the folder is refused, calls continue without the folder, and a log
+/// entry, at most once a minute, names the folder and the reason.
 ///
 /// All processes together use at most `maxBytes` of disk space. The index takes at most a thirtieth
 /// of `maxBytes`, and 512 bytes. Content that is being written is not included. To free space, the

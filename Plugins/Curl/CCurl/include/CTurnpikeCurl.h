@@ -3,7 +3,7 @@
 // The interface between Swift and libcurl, with the library, a loop, and transfers in the loop.
 //
 // libcurl runs callbacks inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
-// The loop then returns each transfer with news, and Swift decides about the transfer.
+// After the callbacks, the loop returns each transfer with news, and Swift decides about the transfer.
 //
 // One thread at a time may use a loop and its transfers. A comment marks the functions that any thread may call.
 
@@ -19,7 +19,7 @@ enum { TPC_OLDEST = 0x075000 };
 typedef struct tpc_library tpc_library;
 enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
 /// Loads libcurl from a file, or returns the loaded library. If the library is too old or lacks a feature, returns NULL.
-/// `tpc_load_reason` then returns the reason on this thread.
+/// In this case, `tpc_load_reason` returns the reason on this thread.
 const tpc_library *tpc_load(const char *name, unsigned oldest, int features);
 const char *tpc_load_reason(void);
 /// The version as 0xMMmmpp.
@@ -257,7 +257,7 @@ typedef enum tpc_exchange { TPC_EXCHANGE_PLAIN, TPC_EXCHANGE_HEAD, TPC_EXCHANGE_
 enum {
     TPC_FRESH = 1,
     TPC_SECURE = 2,
-    /// Other transfers wait until this transfer has a connection that they may share. The transfer has news before the send of
+    /// Other transfers wait until this transfer has a connection for sharing. The transfer has news before the send of
     /// the request.
     TPC_SHARED = 4,
     /// Trailer lines follow the content, whose length must not be set. The transfer cannot be used again after the request.

@@ -64,7 +64,7 @@ final class ResponseBodyStorage: Sendable {
                 state.phase = .reading
                 return false
             case .reading: return true
-            // The body ended before a read, because it is empty or was abandoned. After an
+            // The body ended before a read, because the body is empty or was abandoned. After an
             // abandonment, the first read throws.
             case .ended:
                 return state.bytes > 0 || (state.end?.isFinished == true && length != 0)

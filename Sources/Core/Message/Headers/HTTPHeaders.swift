@@ -49,7 +49,7 @@ public struct HTTPHeaders: Sendable {
         for (name, value) in pairs { append(Name(name), value) }
     }
 
-    /// The value of a field, or nil if there is no such field.
+    /// The value of a field, or nil if the section has no field with this name.
     ///
     /// Several lines with the same name are joined with a comma (RFC 9110 §5.3), or with a
     /// semicolon for `Cookie` (RFC 9113 §8.2.3). For `Set-Cookie`, use ``values(of:)`` instead. A

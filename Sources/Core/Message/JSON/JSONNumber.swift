@@ -21,7 +21,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// Creates a number, or nil if the value is not finite, because JSON has no such numbers.
+    /// Creates a number, or nil if the value is not finite, because JSON has no infinite numbers.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         storage = .double(value)

@@ -6,8 +6,8 @@
 /// try await client.get("slow").deadline(.seconds(90)).data()
 /// ```
 ///
-/// A gate reads the values of the keys that it handles. If no gate of the stack handles a key, the
-/// call adds the gate that the key returns (``RequestOptionKey``).
+/// A gate reads the values of the keys that the gate handles. If no gate of the stack handles a
+/// key, the call adds the gate that the key returns (``RequestOptionKey``).
 public struct RequestOptions: Sendable {
     struct Entry {
         let key: any OptionKey.Type

@@ -56,8 +56,8 @@ extension IPAddress {
     /// The value is false for the ranges of IANA's special-purpose registries (RFC 6890 and its
     /// updates): this host, private, shared (CGNAT), link-local, loopback, documentation,
     /// benchmarking, multicast, reserved, unique local. The value is also false for an IPv6 address
-    /// that contains such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and
-    /// for cloud metadata services at other addresses.
+    /// that contains an IPv4 address of these ranges (mapped, compatible, 6to4, NAT64, ISATAP,
+    /// Teredo), and for cloud metadata services at other addresses.
     public var isPublic: Bool {
         if let v4 { return Self.isPublic(v4) }
         if let embedded = embeddedV4 { return Self.isPublic(embedded) }

@@ -216,7 +216,7 @@ public struct MockExchange: Sendable {
 
     var connectTarget: ConnectTarget? { request.options.connectTarget }
 
-    /// The content as UTF-8 text, or nil if it is not valid UTF-8.
+    /// The content as UTF-8 text, or nil if the content is not valid UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 
     /// Returns the content as JSON.

@@ -37,7 +37,7 @@ public final class AsyncHTTPClientTransport: Transport {
 
     /// Creates a transport over an `HTTPClient` that the caller owns and shuts down.
     /// - Parameters:
-    ///   - client: The `HTTPClient`. Any number of transports may share it.
+    ///   - client: The `HTTPClient`. Any number of transports may share the `HTTPClient`.
     ///   - traits: Parts of the configuration that the transport cannot read from the `HTTPClient`.
     ///     The default is correct for an unchanged configuration. `HTTPClient.shared` needs
     ///     `.decodesContent`.

@@ -63,7 +63,7 @@ final class HTTPExchange: Sendable {
         }
         if !isWanted { task.fail(reason: CancellationError()) }
         task.futureResult.whenComplete { [self] result in
-            // This handles errors that async-http-client does not report to the delegate.
+            // This code handles errors that async-http-client does not report to the delegate.
             if case .failure(let error) = result { fail(error) }
             end.settle(.success(()))
             onEnd(self)
@@ -147,8 +147,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
 
     func didSendRequest(task: HTTPClient.Task<Void>) { state.withLock { $0.sending = .done } }
 
-    // async-http-client calls this method before it follows a redirect, and before
-    // `didReceiveHead`.
+    // async-http-client calls this method before a followed redirect, and before `didReceiveHead`.
     func didVisitURL(
         task: HTTPClient.Task<Void>, _: HTTPClient.Request, _ head: HTTPResponseHead
     ) {

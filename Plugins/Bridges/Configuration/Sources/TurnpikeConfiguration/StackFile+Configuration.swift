@@ -17,8 +17,8 @@ extension StackFile {
     ///   below `transport` and `shared`.
     ///
     /// All texts except names and the path are read as secrets, because access reporters must
-    /// redact them. The keys of a configuration cannot be listed. A misspelled key is therefore not
-    /// found with `gates`.
+    /// redact these texts. The keys of a configuration cannot be listed. A misspelled key is
+    /// therefore not found with `gates`.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client.
     ///   - registry: The names that the stack may use.

@@ -87,7 +87,7 @@ extension HTTPResponse {
 extension Response {
     /// Creates the response to a request from a head of swift-http-types, and content.
     ///
-    /// The reason phrase is dropped, because it has no meaning (RFC 9112 §4).
+    /// The reason phrase is dropped, because a reason phrase has no meaning (RFC 9112 §4).
     /// - Parameters:
     ///   - response: The head.
     ///   - request: The request for this response.
