@@ -171,7 +171,7 @@ final class LoadBalancer: Sendable {
         case .otherZone: parts.append("in another zone")
         case .allTried: parts.append("all were tried")
         }
-        if view.isInPanic { parts.append("too few endpoints are healthy, so all are used") }
+        if view.isInPanic { parts.append("too few endpoints are healthy, and all are used") }
         return "\(endpoint) (\(parts.joined(separator: "; ")))"
     }
 

@@ -116,7 +116,7 @@ enum ValkeyFault {
             )
         case "CLUSTERDOWN":
             return (
-                .connection, "; nodes of the cluster are missing: see CLUSTER INFO on one of them"
+                .connection, "; nodes of the cluster are missing; see CLUSTER INFO on a node"
             )
         case "TRYAGAIN":
             return (.connection, "; the slot is being moved: give the command more time")

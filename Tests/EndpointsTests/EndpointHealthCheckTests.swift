@@ -117,7 +117,7 @@ struct EndpointHealthCheckTests {
             store.prometheusText.contains(
                 #"turnpike_endpoints_panics_total{server_address="users.internal"} 4"#))
         let down =
-            "10.0.0.2:8080 (0 under way; down; too few endpoints are healthy, so all"
+            "10.0.0.2:8080 (0 under way; down; too few endpoints are healthy, and all"
             + " are used)"
         #expect(logger.all.contains(down), "\(logger.all)")
         await client.shutdown()

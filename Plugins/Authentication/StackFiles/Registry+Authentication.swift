@@ -40,7 +40,7 @@ extension Registry {
                     """,
                     "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "How long before its expiry a token is replaced.",
+                    "leeway": "The time between the replacement of a token and its expiry.",
                     "shared": .shared,
                     "tokenKey": """
                     The name of the token in the store. All replicas of an account need the same \

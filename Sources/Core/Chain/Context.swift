@@ -291,8 +291,8 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context that is cancelled together with this context, which is this context, or the
-    /// outer context if this context differs only in its place.
+    /// The context that takes cancellations for this context: this context, or the outer context if
+    /// both contexts differ only in the place.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }

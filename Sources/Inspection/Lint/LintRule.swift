@@ -184,7 +184,7 @@ extension LintRule {
         | severity | meaning |
         |---|---|
         | error | calls fail, are repeated, leak, or outlast their bounds |
-        | warning | the stack does not behave as its reader expects |
+        | warning | the stack does not behave as a reader of the stack expects |
         | hint | this may be a mistake, or may be meant |
 
         If a group lets only some requests in, the gates of the group are judged together with the gates that such

@@ -29,7 +29,7 @@ extension Registry {
             gate: "hsts",
             description: PartDescription(
                 """
-                Uses TLS for hosts that require it (RFC 6797). Place the gate inside `redirect`, \
+                Uses TLS for hosts that require TLS (RFC 6797). Place the gate inside `redirect`, \
                 outside `cookies` and credentials.
                 """,
                 settings: [

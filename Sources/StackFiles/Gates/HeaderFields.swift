@@ -49,7 +49,7 @@ extension Registry {
         register(
             gate: "userAgent",
             description: PartDescription(
-                "Sets `User-Agent` on requests that do not have it.",
+                "Sets `User-Agent` on requests without this field.",
                 settings: ["value": "The value. By default, the value describes the program."],
                 example: #"{"use": "userAgent", "value": "shop/2.1"}"#)
         ) { settings in
@@ -90,7 +90,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Propagates the trace context of a request to servers (W3C Trace Context). Place \
-                the gate inside `retry`, so that each attempt is a separate span.
+                the gate inside `retry`, because each attempt must be a separate span.
                 """,
                 settings: ["sampling": "The share of new traces that are marked as sampled."],
                 example: #"{"use": "traceContext", "sampling": 0.01}"#)

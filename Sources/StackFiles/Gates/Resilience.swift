@@ -10,8 +10,8 @@ extension Registry {
             gate: "fallback",
             description: PartDescription(
                 """
-                Returns a substitute response if a call fails, or if its status is 500 or above. \
-                Place the gate outside the gates whose failures it replaces.
+                Returns a substitute response if a call fails or gets a status of 500 or above. \
+                Place the gate outside the gates whose failures the gate replaces.
                 """,
                 settings: [
                     "status": "The status.",

@@ -34,7 +34,7 @@ extension LintRule {
             }),
         LintRule(
             "signed-before-change", .warning, "A signature of content that changes later",
-            harm: "The content changes after it was signed, and the server refuses the signature.",
+            harm: "The content changes after the signature, and the server refuses the signature.",
             remedy: "Move the signature inside of the gate that changes the content",
             source: "RFC 9421 §7.2.8; RFC 9530",
             offender: .inner,
@@ -66,7 +66,7 @@ extension LintRule {
         LintRule(
             "secret-over-http", .warning, "A secret over http",
             harm: """
-                Anyone on the path of a request can read its secret, and use it. A redirect to \
+                Anyone on the path of a request can read and use the secret. A redirect to \
                 https comes too late.
                 """,
             remedy: "Use a base URL with https, or name the origins of the secret, with https",
