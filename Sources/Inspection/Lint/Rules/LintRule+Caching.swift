@@ -9,9 +9,9 @@ extension LintRule {
             "cache-inside-retry", .warning, "A cache inside the retry",
             harm: """
                 After the first failure, the cache returns a stale response, by stale-if-error \
-                (RFC 5861) or because the host cannot be reached. So the retry never makes the \
-                attempt that could get a fresh response. Every attempt also looks into the store \
-                again.
+                (RFC 5861) or because the host cannot be reached. In this case, the retry does not \
+                make the attempt that could get a fresh response. Every attempt also looks into \
+                the store again.
                 """,
             remedy: "Move the cache outside of the retry",
             source: "RFC 5861 §4; RFC 9111 §4.2.4",

@@ -42,7 +42,7 @@ extension LintRule {
         LintRule(
             "hsts-inside-https-policy", .warning, "HSTS inside a policy that allows only https",
             harm: """
-                A URL with http is refused before HSTS can turn it into https, so that HSTS does \
+                A URL with http is refused before HSTS can change the URL to https, and HSTS does \
                 nothing.
                 """,
             remedy: "Move HSTS outside of the policy",

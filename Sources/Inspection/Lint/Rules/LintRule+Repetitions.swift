@@ -9,8 +9,8 @@ extension LintRule {
         LintRule(
             "key-inside-retry", .warning, "An idempotency key inside the retry",
             harm: """
-                The retry sees a POST without a key. So the retry does not send the POST again if \
-                a server may have seen it, and the key has no effect.
+                The retry sees a POST without a key. Therefore the retry does not send the POST \
+                again if a server may have seen it, and the key has no effect.
                 """,
             remedy: "Move the key outside of the retry",
             source: "draft-ietf-httpapi-idempotency-key-header; RFC 9110 §9.2.2",

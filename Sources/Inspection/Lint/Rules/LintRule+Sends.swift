@@ -74,9 +74,9 @@ extension LintRule {
         LintRule(
             "hedge-outside-retry", .warning, "A hedge outside of the retry",
             harm: """
-                Each copy of a request has retries of its own, so that copies and attempts \
-                multiply. A retry also reads the content before it returns the response, so the \
-                hedge treats the response as late.
+                Each copy of a request has retries of its own, and copies and attempts multiply. A \
+                retry also reads the content before the return of the response, and the hedge \
+                treats the response as late.
                 """,
             remedy: "Move the hedge inside the retry",
             source: "Dean and Barroso, \"The Tail at Scale\", 2013; documentation of Hedge",
@@ -94,7 +94,7 @@ extension LintRule {
         LintRule(
             "hedge-inside-concurrency-limit", .warning, "A hedge inside the concurrency limit",
             harm: """
-                A call holds one permit while it sends several requests. So the server gets more \
+                A call holds one permit for several requests. The server therefore gets more \
                 requests than the limit says, above all when the server is slow.
                 """,
             remedy: "Move the hedge outside of the limit",
@@ -113,8 +113,8 @@ extension LintRule {
         LintRule(
             "hedge-inside-rate-limit", .warning, "A hedge inside the rate limit",
             harm: """
-                A call takes one token, and each copy is sent without a token. So a slow server \
-                gets several times as many requests as the limit allows.
+                A call takes one token, and each copy is sent without a token. A slow server \
+                therefore gets several times as many requests as the limit allows.
                 """,
             remedy: "Move the hedge outside of the limit, or add another limit inside of it",
             source: "documentation of Hedge: a copy passes only the gates inside of the hedge",

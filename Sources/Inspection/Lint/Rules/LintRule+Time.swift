@@ -24,7 +24,7 @@ extension LintRule {
         LintRule(
             "deadline-inside-redirect", .error, "A deadline inside a redirect",
             harm: """
-                Each hop begins with the whole deadline, so a server that redirects keeps the \
+                Each hop begins with the whole deadline, and a server that redirects keeps the \
                 caller waiting for one deadline per hop.
                 """,
             remedy: "Move the deadline outside of the redirect",
@@ -144,7 +144,7 @@ extension LintRule {
         LintRule(
             "attempt-timeout-beyond-deadline", .warning, "An attempt timeout beyond the deadline",
             harm: """
-                The deadline always ends the call first, so the attempt timeout has no effect: a \
+                The deadline always ends the call first, and the attempt timeout has no effect. A \
                 server that hangs gets one attempt, whatever the retry says.
                 """,
             remedy: "Set the attempt timeout to a fraction of the deadline, such as a third",
