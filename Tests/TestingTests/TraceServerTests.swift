@@ -39,6 +39,26 @@ struct TraceServerTests {
         try await client.get("users/1").header("Authorization", "Bearer hunter2").empty()
     }
 
+    #if canImport(Glibc)
+    @Test("A connection is accepted when a descriptor is free again")
+    func noDescriptor() async {
+        // Other tests need descriptors.
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            #expect(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            let listener = try TestSocket.listening()
+            let client = try #require(RawConnection(port: listener.localPort()))
+            var taken: [CInt] = []
+            while case let copy = dup(2), copy >= 0 { taken.append(copy) }
+            let last = try #require(taken.last)
+            let peer = listener.accept { close(last) }
+            for copy in taken.dropLast() { close(copy) }
+            #expect(peer != nil)
+            withExtendedLifetime(client) {}
+        }
+    }
+    #endif
+
     @Test("The page, and the traces as they are now, are at the address with the token")
     func page() async throws {
         let page = await ask(path + "/")

@@ -50,6 +50,22 @@ struct PagesTrustTests {
         #expect(transport.sent.last?.request.targetURI.absoluteForm == "https://a.example/m")
     }
 
+    @Test("A gate may set the origin of the first page, even if the server redirects the request")
+    func redirectedBelowBase() async throws {
+        let transport = MockTransport { request in
+            switch request.targetURI.absoluteForm {
+            case "https://a.example/n": .status(302, headers: ["Location": "/n/"])
+            case "https://a.example/n/": .ok(json: [1], headers: ["Link": "</m>; rel=next"])
+            default: .ok(json: [2])
+            }
+        }
+        let client = Client(
+            transport: transport, stack: [.baseURL("https://a.example/"), .redirect()])
+        let error = await failure(client.get("n").pages(of: [Int].self))
+        #expect(error == nil)
+        #expect(transport.sent.last?.request.targetURI.absoluteForm == "https://a.example/m")
+    }
+
     @Test("A POST is not repeated to a path that the server chose, unless the caller allows it")
     func posted() async throws {
         for isAllowed in [false, true] {

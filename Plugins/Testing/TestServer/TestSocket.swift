@@ -67,7 +67,10 @@ final class TestSocket: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    func accept() -> TestSocket? {
+    /// Waits for the next connection, or returns nil after ``shutDown()``.
+    ///
+    /// If no descriptor is free, the peer waits until one is free.
+    func accept(whileFull pause: () -> Void = { usleep(10_000) }) -> TestSocket? {
         while true {
             let accepted = Self.acceptNext(descriptor)
             if accepted >= 0 {
@@ -77,7 +80,11 @@ final class TestSocket: Sendable {
                     socklen_t(MemoryLayout<CInt>.size))
                 return TestSocket(descriptor: accepted)
             }
-            if errno != EINTR && errno != ECONNABORTED { return nil }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EMFILE, ENFILE: pause()
+            default: return nil
+            }
         }
     }
 

@@ -84,16 +84,16 @@ extension SecretScanner {
         if bytes[value].contains(UInt8(ascii: "=")) { hideNow(value) }
     }
 
-    private func argument(at place: Int) -> Range<Int>? {
+    private mutating func argument(at place: Int) -> Range<Int>? {
         var start = place
         while start < bytes.count, start - place < 8, Grammar.isBlank(bytes[start]) { start += 1 }
-        guard start < bytes.count else { return nil }
+        guard start < bytes.count, start >= withoutArgument else { return nil }
         if bytes[start] == UInt8(ascii: "\"") || bytes[start] == UInt8(ascii: "'") {
             return (start + 1)..<max(start + 1, endOfQuoted(start, isMember: false))
         }
         if bytes[start] == UInt8(ascii: "-") { return nil }
-        let end = endOfToken(start)
-        return start < end ? start..<end : nil
+        withoutArgument = endOfToken(start)
+        return start < withoutArgument ? start..<withoutArgument : nil
     }
 
     // A user and a password. Two numbers are a user and a group: `-u 1000:1000`.

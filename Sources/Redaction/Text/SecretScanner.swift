@@ -35,6 +35,8 @@ struct SecretScanner {
     var withoutAnswer = 0
     // All base64 that begins before this position has been tried.
     var withoutPacked = 0
+    // The end of the last argument without quotes; no other argument begins within it.
+    var withoutArgument = 0
     // Where the last curl command and the last entry of a netrc file began.
     var curl: Int?
     var netrc: Int?

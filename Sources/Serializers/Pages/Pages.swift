@@ -58,7 +58,7 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             count += 1
             if call.request.origin == nil {
                 call.request.targetURI = TargetURI(response.url)
-                if response.hops.isEmpty { origin = call.request.origin }
+                origin = TargetURI(response.hops.first?.url ?? response.url).origin
             }
             self.state = .at(call, page, response.head)
             return page

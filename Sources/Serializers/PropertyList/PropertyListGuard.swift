@@ -258,7 +258,9 @@ struct BinaryPropertyList {
         return start..<start + count * width
     }
 
-    private func children(at offset: Int) throws -> [Int] {
+    // The numbers are read one at a time. Nested collections may share their bytes, and a list of
+    // 1 MB could take gigabytes.
+    private func children(at offset: Int) throws -> LazyMapCollection<Range<Int>, Int> {
         let kind = bytes[offset] >> 4
         // The format has more kinds of objects than a property list. Foundation reads sets as
         // values that crash the bridge to Swift.
@@ -266,18 +268,13 @@ struct BinaryPropertyList {
             throw PropertyListGuard.fault("contains an object that is not a property list value")
         }
         if bytes[offset] == 0x14 { try checkLong(at: offset + 1) }
-        guard kind >= 0xA else { return [] }
-        let (start, count) = try extent(at: offset)
+        let (start, count) = kind >= 0xA ? try extent(at: offset) : (offset, 0)
         let references = kind == 0xD ? 2 : 1
         guard count <= bytes.count / references,
             start + count * references * referenceSize <= table
         else { throw PropertyListGuard.fault("has a collection that extends beyond its end") }
-        return try (0..<count * references).map { index in
-            guard let child = Self.integer(bytes, start + index * referenceSize, referenceSize)
-            else {
-                throw PropertyListGuard.fault("is corrupt")
-            }
-            return child
+        return (0..<count * references).lazy.map { [bytes, referenceSize] index in
+            Self.integer(bytes, start + index * referenceSize, referenceSize) ?? .max
         }
     }
 

@@ -185,6 +185,40 @@ struct PropertyListGuardTests {
         }
     }
 
+    @Test("Nested arrays that share their bytes take little memory")
+    func sharedBytes() async {
+        // Other tests take memory of their own.
+        await #expect(processExitsWith: .success) {
+            func peak() throws -> Int {
+                let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+                let words = text.split { $0.isWhitespace }
+                let place = try #require(words.firstIndex(of: "VmHWM:"))
+                return try #require(Int(words[place + 1]))
+            }
+            // Each of 256 arrays begins within the array before it, and extends to the table.
+            let table = 300_000
+            var content = Data("bplist00".utf8)
+            for number in 1...256 {
+                let count = table - content.count - 6
+                content += [0xAF, 0x12, 0] + [16, 8, 0].map { UInt8(count >> $0 & 0xFF) }
+                content += [UInt8(number & 0xFF)]
+            }
+            content += Data(count: table - content.count)
+            for number in 0..<256 {
+                content += [16, 8, 0].map { UInt8((8 + number * 7) >> $0 & 0xFF) }
+            }
+            content += [0, 0, 0, 0, 0, 0, 3, 1] + [0, 0, 0, 0, 0, 0, 1, 0]
+            content +=
+                Data(count: 8)
+                + [24, 16, 8, 0].reduce(Data(count: 4)) {
+                    $0 + [UInt8(table >> $1 & 0xFF)]
+                }
+            let before = try peak()
+            expectError(.serialization) { try PropertyListValue(parsing: content) }
+            #expect(try peak() - before < 100_000)
+        }
+    }
+
     @Test("Dates with years of any length are refused, and do not end the process")
     func longYears() async {
         await #expect(processExitsWith: .success) {

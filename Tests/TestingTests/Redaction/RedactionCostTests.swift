@@ -42,8 +42,10 @@ struct CostlyText: Sendable, CustomTestStringConvertible {
             "\u{3000}", "\n",
             " ", "\u{0}a", "aaaaaaaa\n", "REDACTED", "the token is ", "https:", "http://", "a@",
             "key: ", "api key: ", "token is was value ", "token x1", "machine a login ",
-            "machine ", "default login password ", "curl -u a:", "curl -u '", "-u a:b ",
-            "--user a:b ", "eyJhIjox", "eyJhIjoxfQ", "eyJ0b2tlbiI6IjEifQ", "W3siYSI6", "?q=[{",
+            "machine ", "default login password ", "curl -u a:", "curl -u '", "/curl/-ua",
+            "/--user=x",
+            "-u a:b ", "--user a:b ", "eyJhIjox", "eyJhIjoxfQ", "eyJ0b2tlbiI6IjEifQ", "W3siYSI6",
+            "?q=[{",
             "?q=%5B%7B", "password: |\n", "token: |\n  a", "token=\"\"\"", "token:: ",
             "1234 is your code", "1234 is your ",
         ]
