@@ -104,7 +104,8 @@ final class ContentRedactor {
 
     // Redacts content that is not parsed as text or as bytes.
     private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
-        guard let coding = try? TextCoding(of: content, labels: labels(type), isCut: isCut),
+        // Text in an unknown charset is searched like text in a charset that extends ASCII.
+        guard let coding = try? TextCoding(of: content, labels: [], isCut: isCut),
             !coding.isForeign || type?.type == "text",
             let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
         else { return bytes(content, isText: false, isCut) ?? content }

@@ -210,6 +210,12 @@ extension ContentSample {
             "text in Latin-1", "text/plain; charset=iso-8859-1",
             Spelled.broken("KEPT ~ https://bob:SECRET@h/")),
         ContentSample(
+            "text in an unknown charset", "text/plain; charset=utf_8",
+            "KEPT\nhttps://bob:SECRET@h/ password = SECRET\nBearer SECRET"),
+        ContentSample(
+            "text in Shift JIS", "text/plain; charset=Shift_JIS",
+            Spelled.broken("KEPT ~ https://bob:SECRET@h/")),
+        ContentSample(
             "YAML", "application/yaml", "a: KEPT\nb:\n  - password: SECRET\n    token: 'SECRET'\n",
             .withheld),
         ContentSample(
