@@ -140,7 +140,7 @@ final class UploadPipe: Sendable {
             chunks[first] = Data()
             first += 1
             offset = 0
-            guard first == chunks.count || first > 64 else { return }
+            guard first == chunks.count || first > 64 && first * 2 > chunks.count else { return }
             chunks.removeFirst(first)
             first = 0
         }

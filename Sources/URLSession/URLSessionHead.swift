@@ -55,10 +55,8 @@ enum URLSessionHead {
         var lines: [String] = []
         for part in value.components(separatedBy: ", ") {
             let start = part.prefix(8).lowercased()
-            if let last = lines.last,
-                !["/", "http://", "https://"].contains(where: start.hasPrefix)
-            {
-                lines[lines.count - 1] = last + ", " + part
+            if !lines.isEmpty, !["/", "http://", "https://"].contains(where: start.hasPrefix) {
+                lines[lines.count - 1] += ", " + part
             } else {
                 lines.append(part)
             }

@@ -16,6 +16,10 @@ import TurnpikeTesting
 @testable import TurnpikeURLSession
 @testable import TurnpikeTraffic
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// What servers say in header fields, and what stands in URLs.
 @Suite("The cost of header fields and URLs")
 struct HeaderCosts {
@@ -189,6 +193,12 @@ struct HeaderCosts {
             guard let target = TargetURI(reference: text)?.url else { return }
             _ = jar.cookies(for: Request(.get, target), at: date)
             _ = store.requiresTLS(target.host() ?? "", at: date)
+        },
+        row("joined Location lines", ", ", before: "/", size: 400_000) { text in
+            let response = HTTPURLResponse(
+                url: site, statusCode: 302, httpVersion: nil, headerFields: ["Location": text])
+            guard let response else { return }
+            _ = URLSessionHead.head(of: response, to: url, method: "GET")
         },
         Hostile("dots between which sites are told") {
             Hostile.text("a.", $0) + "com"
