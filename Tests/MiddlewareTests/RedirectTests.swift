@@ -79,8 +79,9 @@ struct RedirectTests {
     func methods(status: Int, method: HTTPMethod, then: HTTPMethod, body: String) async throws {
         let transport = transport(["http://a.example/x": (HTTPStatus(status), "/y")])
         let content: RequestBody = method == .get || method == .head ? .empty : .text("hello")
-        let response = try await client(transport).request(method, anywhere, body: content)
-            .response()
+        let digest: HTTPHeaders = content.isEmpty ? [:] : ["Repr-Digest": "sha-256=:AAAA:"]
+        let response = try await client(transport)
+            .request(method, anywhere, headers: digest, body: content).response()
         #expect(response.status == 200)
         #expect(response.url.absoluteString == "http://a.example/y")
         #expect(
@@ -93,6 +94,8 @@ struct RedirectTests {
         #expect(last.request.method == then)
         #expect(String(decoding: last.body, as: UTF8.self) == body)
         #expect(last.request.headers.contains(.contentType) == !body.isEmpty)
+        // The digest of dropped content would be wrong (RFC 9530 §3).
+        #expect(last.request.headers.contains("Repr-Digest") == !body.isEmpty)
     }
 
     @Test(

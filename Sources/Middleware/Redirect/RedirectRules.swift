@@ -117,7 +117,7 @@ struct RedirectRules: Sendable {
     private static func describesContent(_ name: HTTPHeaders.Name) -> Bool {
         let name = name.lowercased
         return name.hasPrefix("content-") || name == "expect" || name == "digest"
-            || name == "transfer-encoding" || name == "trailer"
+            || name == "repr-digest" || name == "transfer-encoding" || name == "trailer"
     }
 
     private func mayCrossOrigins(_ name: HTTPHeaders.Name) -> Bool {
