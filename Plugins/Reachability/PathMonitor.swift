@@ -71,12 +71,12 @@ public final class PathMonitor: Sendable {
 
     /// Sets the current path.
     public func update(_ path: NetworkPath) {
-        let observers = state.withLock { state -> [@Sendable (NetworkPath) -> Void] in
-            guard state.path != path else { return [] }
+        // Under the lock, no observer gets an earlier path after a later path.
+        state.withLock { state in
+            guard state.path != path else { return }
             state.path = path
-            return Array(state.observers.values)
+            for observer in state.observers.values { observer(path) }
         }
-        for observer in observers { observer(path) }
     }
 
     /// Waits until other machines are reachable, but at most for a limit.
@@ -98,13 +98,12 @@ public final class PathMonitor: Sendable {
     }
 
     private func observe(_ observer: @escaping @Sendable (NetworkPath) -> Void) -> UInt64 {
-        let (id, path) = state.withLock { state in
+        state.withLock { state in
             state.nextObserver += 1
             state.observers[state.nextObserver] = observer
-            return (state.nextObserver, state.path)
+            observer(state.path)
+            return state.nextObserver
         }
-        observer(path)
-        return id
     }
 
     private func forget(_ id: UInt64) {

@@ -104,8 +104,8 @@ private final class NetlinkSource: PathSource {
             close(descriptor)
             return nil
         }
-        let source = DispatchSource.makeReadSource(
-            fileDescriptor: descriptor, queue: DispatchQueue(label: "turnpike.reachability"))
+        let queue = DispatchQueue(label: "turnpike.reachability")
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler {
             // The code ignores the content of the messages, and reads the current state instead.
             var buffer = [UInt8](repeating: 0, count: 8192)
@@ -114,6 +114,8 @@ private final class NetlinkSource: PathSource {
         }
         source.setCancelHandler { close(descriptor) }
         source.activate()
+        // A change before `bind` has sent no message.
+        queue.sync { if let path = SystemPath.current() { handle(path) } }
         box = Locked(source: source)
     }
 

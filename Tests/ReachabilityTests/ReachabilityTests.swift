@@ -24,6 +24,20 @@ struct PathMonitorTests {
         #expect(!monitor.current.isReachable)
     }
 
+    @Test("A reader that begins during a change gets the new path last")
+    func changeAtTheBegin() async {
+        var stale = 0
+        for _ in 0..<20_000 {
+            let monitor = PathMonitor(alone)
+            async let change: Void = monitor.update(connected)
+            let paths = monitor.paths
+            await change
+            var reader = paths.makeAsyncIterator()
+            if await reader.next() != connected { stale += 1 }
+        }
+        #expect(stale == 0)
+    }
+
     @Test("The system's monitor is consistent and stops when it is released")
     func system() async throws {
         var monitor: PathMonitor? = .system()

@@ -92,17 +92,17 @@ final class TokenSharing: BearerTokenSharing {
 
     // Refreshes the token under a lock, or returns nil if the search in the store must restart.
     private func token(under lock: SharedLock, _ job: Job) async throws -> BearerToken? {
-        let found = try await read(job)
-        if found == nil, job.spends {
-            // The store may have another refresh token than this replica.
-            await unlock(lock, caller(job))
-            return nil
-        }
-        if let token = try await adopt(found?.token, job) {
-            await unlock(lock, caller(job))
-            return token
-        }
         do {
+            let found = try await read(job)
+            if found == nil, job.spends {
+                // The store may have another refresh token than this replica.
+                await unlock(lock, caller(job))
+                return nil
+            }
+            if let token = try await adopt(found?.token, job) {
+                await unlock(lock, caller(job))
+                return token
+            }
             let token = try await job.request(base(found?.token, job))
             return try await save(token, under: lock, job)
         } catch {

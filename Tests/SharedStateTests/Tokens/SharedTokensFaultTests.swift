@@ -3,10 +3,10 @@
 import Foundation
 import TestSupport
 import Testing
-import TurnpikeAuthentication
 import TurnpikeSupport
 import TurnpikeTesting
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState
@@ -85,6 +85,33 @@ struct SharedTokensFaultTests {
             #expect(SharedToken(stored)?.token?.value == "t1" && !memory.isLocked("account"))
             #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
             #expect(provider.count == 1)
+        }
+    }
+
+    @Test("A refresh that is cancelled while it reads the token under its lock ends the lock")
+    func cancelledUnderLock() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let hooked = HookedStore(MemorySharedStore(timeSource: simulation.clock))
+            let store = FaultySharedStore(hooked, seed: 1, timeSource: simulation.clock)
+            let state = SharedState(store, timeLimit: .seconds(1), replicas: 2)
+            let shared = try SharedTokens(state, key: "account", storesSecrets: true)
+            let refresh = SharedRefresh(
+                old: nil, isLook: false, scope: [], policy: RefreshPolicy(), spends: false,
+                context: Context(timeSource: simulation.clock), note: { _ in },
+                request: { _ in Self.first })
+            hooked.beforeLock { store.setOutage(.delay(.milliseconds(900))) }
+            await #expect(throws: CancellationError.self) {
+                try await withThrowingTaskGroup(of: BearerToken?.self) { group in
+                    group.addTask { try await TokenSharing(shared).token(for: refresh) }
+                    try await Self.pause(.milliseconds(500), simulation)
+                    #expect(hooked.memory.isLocked("account"))
+                    store.setOutage(nil)
+                    group.cancelAll()
+                    _ = try await group.next()
+                }
+            }
+            try await Self.pause(.seconds(1), simulation)
+            #expect(!hooked.memory.isLocked("account"))
         }
     }
 
