@@ -174,24 +174,6 @@ struct CookieJarTests {
         #expect(old.cookies.isEmpty)
     }
 
-    @Test("A jar without a list sends no cookie of its file to another host")
-    func fileWithoutList() async throws {
-        let path = FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID()).jar"
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let old = try CookieJar(file: path, suffixes: PublicSuffixes(parsing: "example"))
-        old.store(
-            ["a=old; Domain=a.example; Max-Age=99999999", "b=1; Max-Age=99999999"],
-            from: try url("http://a.example/"), at: .now)
-        await old.flush()
-        let new = try CookieJar(file: path)
-        #expect(try sent(new, "http://x.a.example/") == "")
-        // The server replaces the cookie, and must not get the old value too.
-        new.store(
-            ["a=new; Domain=a.example"], from: try url("http://a.example/"),
-            at: .now.addingTimeInterval(10))
-        #expect(try sent(new, "http://a.example/") == "b=1; a=new")
-    }
-
     @Test("The least recently used cookie of a domain is removed first, Secure ones last")
     func eviction() throws {
         let origin = try url("https://a.example/")

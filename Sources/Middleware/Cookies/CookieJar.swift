@@ -44,8 +44,7 @@ public final class CookieJar: CookieStorage {
     /// Creates a jar with a file.
     /// - Parameters:
     ///   - path: The path of the file, which need not exist.
-    ///   - suffixes: The public suffixes, for which no cookie may be set. If the list is empty, the
-    ///     jar skips the cookies of the file that are for a whole domain.
+    ///   - suffixes: The public suffixes, for which no cookie may be set.
     ///   - timeSource: Measures the delay before a write.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and the jar
     ///   cannot read or must not trust the file. The message has the path and the reason.
@@ -69,8 +68,8 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
-            // The list may differ from the list with which the cookies were set.
-            table.removeShared { suffixes.isEmpty || suffixes.contains($0) }
+            // The list may have grown after the cookies were set.
+            if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }
 

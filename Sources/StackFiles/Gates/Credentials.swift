@@ -57,7 +57,13 @@ extension Cookies {
             {
                 guard let path else { return CookieJar(suffixes: suffixes) }
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
-                return try jars.keeper(at: path) { try CookieJar(file: path, suffixes: suffixes) }
+                return try jars.keeper(at: path) {
+                    let jar = try CookieJar(file: path, suffixes: suffixes)
+                    // The list of suffixes is applied again, because the file may come from a
+                    // process with another list.
+                    jar.apply(suffixes)
+                    return jar
+                }
             })
         self.init(jar)
     }
