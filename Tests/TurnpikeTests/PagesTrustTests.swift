@@ -66,6 +66,24 @@ struct PagesTrustTests {
         #expect(transport.sent.last?.request.targetURI.absoluteForm == "https://a.example/m")
     }
 
+    @Test("The next page goes to the URL of the first request, and not to that of a redirect")
+    func postedBelowBase() async throws {
+        let transport = MockTransport { request in
+            request.method == .post && request.targetURI.originForm == "/search"
+                ? .status(303, headers: ["Location": "/transfer"]) : .ok(json: [1])
+        }
+        let client = Client(
+            transport: transport, stack: [.baseURL("https://a.example/"), .redirect()])
+        let error = await failure(
+            client.post("search", body: .text("q1")).pages(of: [Int].self, limit: 2) { _, _ in
+                .body(.text("q2"))
+            })
+        #expect(error?.code == .tooLarge)
+        #expect(
+            transport.sent.map { "\($0.request.method) \($0.request.targetURI.originForm)" }
+                == ["POST /search", "GET /transfer", "POST /search", "GET /transfer"])
+    }
+
     @Test("A POST is not repeated to a path that the server chose, unless the caller allows it")
     func posted() async throws {
         for isAllowed in [false, true] {

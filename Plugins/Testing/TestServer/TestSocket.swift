@@ -69,7 +69,7 @@ final class TestSocket: Sendable {
 
     /// Waits for the next connection, or returns nil after ``shutDown()``.
     ///
-    /// If no descriptor is free, the peer waits until one is free.
+    /// If no descriptor is free, the peer waits until one is free, and so does the end.
     func accept(whileFull pause: () -> Void = { usleep(10_000) }) -> TestSocket? {
         while true {
             let accepted = Self.acceptNext(descriptor)

@@ -81,31 +81,37 @@ extension SecretScanner {
             let value = argument(at: position + 2)
         else { return }
         if letter != UInt8(ascii: "b") { return hidePair(value) }
-        if bytes[value].contains(UInt8(ascii: "=")) { hideNow(value) }
+        guard value.lowerBound >= withoutCookie else { return }
+        if bytes[value].contains(UInt8(ascii: "=")) { return hideNow(value) }
+        if value.upperBound == lastArgument.upperBound { withoutCookie = value.upperBound }
     }
 
     private mutating func argument(at place: Int) -> Range<Int>? {
         var start = place
         while start < bytes.count, start - place < 8, Grammar.isBlank(bytes[start]) { start += 1 }
-        guard start < bytes.count, start >= withoutArgument else { return nil }
+        guard start < bytes.count, bytes[start] != UInt8(ascii: "-") else { return nil }
         if bytes[start] == UInt8(ascii: "\"") || bytes[start] == UInt8(ascii: "'") {
             return (start + 1)..<max(start + 1, endOfQuoted(start, isMember: false))
         }
-        if bytes[start] == UInt8(ascii: "-") { return nil }
-        withoutArgument = endOfToken(start)
-        return start < withoutArgument ? start..<withoutArgument : nil
+        if !lastArgument.contains(start) { lastArgument = start..<endOfToken(start) }
+        return lastArgument.isEmpty ? nil : start..<lastArgument.upperBound
     }
 
     // A user and a password. Two numbers are a user and a group: `-u 1000:1000`.
     private mutating func hidePair(_ range: Range<Int>) {
-        guard let colon = bytes[range].firstIndex(of: UInt8(ascii: ":")), colon > range.lowerBound,
-            !bytes[(colon + 1)...].prefix(2).elementsEqual("//".utf8)
-        else { return }
+        guard range.lowerBound >= withoutPair else { return }
+        let isUnquoted = range.upperBound == lastArgument.upperBound
+        guard let colon = bytes[range].firstIndex(of: UInt8(ascii: ":")) else {
+            if isUnquoted { withoutPair = range.upperBound }
+            return
+        }
+        if bytes[(colon + 1)...].prefix(2).elementsEqual("//".utf8) { return withoutPair = colon }
+        guard colon > range.lowerBound else { return }
         let password = bytes[(colon + 1)..<range.upperBound]
         if !isInCurl,
             password.isEmpty || bytes[range].allSatisfy({ Grammar.isDigit($0) || $0 == 0x3A })
         {
-            return
+            return withoutPair = colon
         }
         hideNow(range)
         search.learn(password, isNamed: true)

@@ -35,8 +35,11 @@ struct SecretScanner {
     var withoutAnswer = 0
     // All base64 that begins before this position has been tried.
     var withoutPacked = 0
-    // The end of the last argument without quotes; no other argument begins within it.
-    var withoutArgument = 0
+    // The last argument without quotes.
+    var lastArgument = 0..<0
+    // No pair and no cookie of an argument begins before these positions.
+    var withoutPair = 0
+    var withoutCookie = 0
     // Where the last curl command and the last entry of a netrc file began.
     var curl: Int?
     var netrc: Int?

@@ -57,8 +57,8 @@ struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             let (page, response) = try await pages.read(call)
             count += 1
             if call.request.origin == nil {
-                call.request.targetURI = TargetURI(response.url)
-                origin = TargetURI(response.hops.first?.url ?? response.url).origin
+                call.request.targetURI = TargetURI(response.hops.first?.url ?? response.url)
+                origin = call.request.origin
             }
             self.state = .at(call, page, response.head)
             return page

@@ -36,6 +36,7 @@ struct RedactionTextTests {
         "password 's3cret0123' is wrong", "verification code: s3cret", "your PIN is s3cret1",
         "curl -u ada:s3cret https://h/", "curl -uada:s3cret", "tool -u 'ada:s3cret' x",
         "curl --user ada:s3cret", "curl --oauth2-bearer s3cret", "curl -b 'x=s3cret; y=1' h",
+        "curl+-b+jar+-u+ada:s3cret", "curl -u http://-uada:s3cret", "curl -u x,-b=s3cret",
         "machine h login ada password s3cret", "default login ada password s3cret",
         "userPassword:: s3cret", "token = \"\"\"s3cret\"\"\"",
         // Looks.

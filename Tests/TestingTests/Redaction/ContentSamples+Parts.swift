@@ -216,6 +216,10 @@ extension ContentSample {
             "text in Shift JIS", "text/plain; charset=Shift_JIS",
             Spelled.broken("KEPT ~ https://bob:SECRET@h/")),
         ContentSample(
+            "a key in text of two bytes a character", "text/plain; charset=iso-10646-ucs-2",
+            Spelled.utf16(
+                "\u{65E5}KEPT ghp_0123456789planted-secret-1 ", isBig: false, hasMark: false)),
+        ContentSample(
             "YAML", "application/yaml", "a: KEPT\nb:\n  - password: SECRET\n    token: 'SECRET'\n",
             .withheld),
         ContentSample(

@@ -43,7 +43,7 @@ struct CostlyText: Sendable, CustomTestStringConvertible {
             " ", "\u{0}a", "aaaaaaaa\n", "REDACTED", "the token is ", "https:", "http://", "a@",
             "key: ", "api key: ", "token is was value ", "token x1", "machine a login ",
             "machine ", "default login password ", "curl -u a:", "curl -u '", "/curl/-ua",
-            "/--user=x",
+            "/--user=x", "/curl/-bx", "-u://", "/--user=x:",
             "-u a:b ", "--user a:b ", "eyJhIjox", "eyJhIjoxfQ", "eyJ0b2tlbiI6IjEifQ", "W3siYSI6",
             "?q=[{",
             "?q=%5B%7B", "password: |\n", "token: |\n  a", "token=\"\"\"", "token:: ",
