@@ -35,7 +35,7 @@ struct SourceState {
 
     mutating func didReturn() { strayCount -= 1 }
 
-    /// Ends the running request, which the caller must settle.
+    /// Ends and returns the running request, which the caller must settle.
     mutating func end(asksAgain: Bool) -> ListRefresh? {
         if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
         defer { refresh = nil }

@@ -62,8 +62,8 @@ public struct WaitForConnectivity: Interceptor {
 
     private static func isLocal(_ request: Request) -> Bool {
         guard let host = request.origin?.host else { return false }
-        return host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.")
-            || host == "::1"
+        return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+            || IPAddress(host)?.description.hasPrefix("127.") == true
     }
 }
 

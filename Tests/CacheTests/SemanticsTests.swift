@@ -101,6 +101,19 @@ struct SemanticsTests {
     }
 
     @Test(
+        "A quotation without an end may hide a directive, and the response is not stored",
+        arguments: [
+            ("max-age=60, x=\"", 2), ("max-age=60, x=\"\\\", no-store", 2),
+            ("max-age=60, x=\"\\\\\"", 1), ("max-age=60, x=\"\\\"\"", 1),
+            ("max-age=60, x=\\\"\"", 1),
+        ])
+    func openQuotation(line: String, sent: Int) async throws {
+        let cached = CachedClient { _ in .ok(text: "x", headers: ["Cache-Control": line]) }
+        for _ in 0..<2 { _ = try await cached.get("/a") }
+        #expect(cached.sent == sent)
+    }
+
+    @Test(
         "A directive means the same beside any other",
         arguments: [
             "max-age=60", ",, max-age=60 ,\tpublic", "max-age=60 x", "max-age=60=1", "max-age",

@@ -200,7 +200,7 @@ extension BearerAuthentication {
 ///
 /// The module `TurnpikeSharedStateStackFiles` contains an implementation.
 public protocol SharedTokenGates: SharedPart {
-    /// Returns the place of a token with the given name, or nil without shared state.
+    /// Returns the place of the named token in shared state, or nil if no state is shared.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 

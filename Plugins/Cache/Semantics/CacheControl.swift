@@ -42,9 +42,14 @@ struct CacheControl {
     }
 
     private mutating func read(_ line: String) {
-        let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
+        var isQuoted = false
+        var isEscaped = false
+        for byte in line.utf8 {
+            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+            isEscaped = byte == UInt8(ascii: "\\") && isQuoted && !isEscaped
+        }
         // If a quotation has no end, the quotation may hide directives. The response is not stored.
-        if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
+        if isQuoted { noStore = true }
         for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
     }
 

@@ -54,7 +54,7 @@ struct SendTrace: RequestLogger {
 }
 
 enum SendTraceView: Sendable, Equatable {
-    /// A waterfall among the messages on standard error.
+    /// Standard error gets a waterfall of the call.
     case waterfall
     /// A file; the suffix of the file name selects the format.
     case file(String, Format)

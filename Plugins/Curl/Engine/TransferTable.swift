@@ -35,7 +35,7 @@ struct TransferTable {
     var count: Int { running.count }
     var isEmpty: Bool { running.isEmpty }
 
-    /// Whether no other transfer runs, and the transfer waits only for the peer.
+    /// Whether this is the only transfer, and waits only for the peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
     mutating func obey(_ transfer: CurlTransfer) {

@@ -120,7 +120,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// The descriptor and the latest time for which a connecting upgrade waits, or nil.
+    /// While the upgrade connects: the awaited descriptor, and the time limit.
     var wait: (descriptor: Int32, due: Int64) {
         state.withLock { state in
             switch state.life.state {

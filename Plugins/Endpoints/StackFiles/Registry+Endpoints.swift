@@ -65,7 +65,7 @@ extension Registry {
                     """,
                     "health.interval": "The time over which success ratios are compared.",
                     "health.minimumRequests": """
-                    An endpoint is compared if it had this number of requests in the interval.
+                    An endpoint is judged if it had at least this many requests in the interval.
                     """,
                     "health.deviations": """
                     An endpoint is ejected if its success ratio is this number of standard \

@@ -91,7 +91,7 @@ extension Registry {
             gate: "propagateDeadline",
             description: PartDescription(
                 """
-                Tells the next server in a header field how much time is left until the deadline. \
+                Sends the time until the deadline in a header field to the next server. \
                 Place the gate inside `retry`.
                 """,
                 settings: [

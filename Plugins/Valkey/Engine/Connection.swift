@@ -39,7 +39,7 @@ final class Connection: @unchecked Sendable {
         isKnown = node.knownAddress == address
     }
 
-    /// Begins to connect to the next address of the host, or returns false without a next address.
+    /// Begins to connect to the next address of the host, or returns false if no address is left.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {

@@ -32,7 +32,7 @@ public struct StackBounds: Sendable, Hashable {
     /// The longest total time without a running exchange, such as waits for back-off, for permits
     /// and for tokens.
     public let waiting: StackBound<Duration>
-    /// The maximum number of bytes in memory: collected content, and the memory of gates.
+    /// The maximum memory in bytes for collected content and for gates.
     ///
     /// If the call streams, only the memory of gates counts.
     public let memory: StackBound<Int64>

@@ -137,8 +137,8 @@ public struct PublicSuffixes: Sendable {
     }
 
     // Returns a name and its parent domains, the longest first. If a label is empty or the name is
-    // too long, the result is empty. The limit on the length bounds the work, because each parent
-    // domain is a copy.
+    // too long, the result is empty. Each parent domain is a copy, and the limit on the length bounds
+    // the number of copies.
     private static func tails(of name: String) -> [Substring] {
         if name.utf8.count > HostName.maxBytes { return [] }
         var tails = [name[...]]

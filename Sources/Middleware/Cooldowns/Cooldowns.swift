@@ -64,7 +64,7 @@ public final class Cooldowns: Sendable {
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
 
-    /// The current cool-downs, for the live figures of a gate.
+    /// The figures of the current cool-downs, which the gate shows.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         entries.withLock { entries in
             entries.compactMap { key, entry in

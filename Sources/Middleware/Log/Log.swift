@@ -16,7 +16,7 @@ import TurnpikeSupport
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
 /// ```
 public struct Log: RequestLogger {
-    /// How many events the log contains.
+    /// Which events the log contains.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
         /// One line for each request that failed, whose body broke off, or whose status is at least
         /// 400.

@@ -14,8 +14,8 @@ struct RedirectRules: Sendable {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
         default: return nil
         }
-        // Several equal lines count as one line. Different lines are a sign of response splitting,
-        // and clients would follow different lines.
+        // Several equal lines count as one line. Different values are a sign of response splitting,
+        // because two clients may follow two values.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)

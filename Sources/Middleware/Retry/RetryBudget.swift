@@ -147,7 +147,7 @@ private enum HedgedBudgets: ContextKey {
 }
 
 extension RetryBudget {
-    /// Counts a call for a gate that sends hedges, once for all attempts.
+    /// Counts a call, with all attempts, of a gate that sends hedges.
     ///
     /// A ``Retry`` with the same budget does not count the call again.
     public func deposit(for origin: Origin?, in context: Context) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Computes SHA-256 (FIPS 180-4) of bytes, also in portions, of files, and of request bodies.
+/// Computes SHA-256 (FIPS 180-4) of bytes, of portions, of files and of request bodies.
 ///
 /// ```swift
 /// var hash = SHA256()
