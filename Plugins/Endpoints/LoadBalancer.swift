@@ -43,7 +43,7 @@ final class LoadBalancer: Sendable {
     let state: Mutex<State>
     private let dice = EndpointSequence()
     private let present = Mutex<View?>(nil)
-    // The time of the next due work, in nanoseconds. Before this time, calls lock only the view.
+    // When the next work is due, in nanoseconds. Earlier calls take only the lock of the view.
     private let dueAt = Atomic(Int64.min)
 
     private static let help = [

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// A base URL. Requests below this URL can be sent below another base URL.
+// A base URL. Requests whose URL begins with this URL can be sent to another base URL.
 struct ServiceURL: Sendable, CustomStringConvertible {
     /// The origin and the path, which ends with a slash.
     let description: String

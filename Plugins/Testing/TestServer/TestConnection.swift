@@ -175,7 +175,7 @@ final class TestConnection: Sendable {
         return true
     }
 
-    // Waits in short steps to notice a closed connection or an opened hold.
+    // Waits in short steps, and notices a closed connection or the end of a hold.
     private func wait(upTo duration: Duration, until isOver: () -> Bool) -> Bool {
         let end = ContinuousClock.now + duration
         while !isOver() {

@@ -28,7 +28,7 @@ final class ValkeyEngine: Sendable {
     }
 
     // With a quarter of this size, 64 simultaneous look-ups of 64 KiB take 10 to 20 % longer
-    // (`bench fleet-cache`), because each read then acknowledges its bytes.
+    // (`bench fleet-cache`), because the kernel acknowledges each read separately.
     private static let inputSize = 256 << 10
     // The maximum number of reads from one connection before the other connections are served.
     private static let readsInARow = 16

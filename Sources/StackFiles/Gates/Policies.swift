@@ -162,7 +162,7 @@ extension URLPolicy {
 }
 
 extension Limits.Bounds {
-    /// Creates limits from the settings of a stack file, or of one call.
+    /// Creates limits from the settings of a stack file or of a call.
     public init(_ settings: Settings) {
         self.init(
             body: settings.optionalInt("body", in: 0...Int.max),
