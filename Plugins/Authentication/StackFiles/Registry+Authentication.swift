@@ -160,7 +160,7 @@ extension BearerAuthentication {
         }
         let isBlank = source.token.map { Grammar.trimmed($0.value).isEmpty } ?? false
         if isBlank, source.endpoint == nil {
-            settings.issue(at: "token", "is empty; check where it comes from")
+            settings.issue(at: "token", "is empty; check the source of the token")
         }
         if source.token == nil, !source.isOwn || source.endpoint == nil {
             settings.issue(at: "token", "is missing; expected a string")

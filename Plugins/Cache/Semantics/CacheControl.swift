@@ -42,15 +42,11 @@ struct CacheControl {
     }
 
     private mutating func read(_ line: String) {
-        var isQuoted = false
-        var isEscaped = false
-        for byte in line.utf8 {
-            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-            isEscaped = byte == UInt8(ascii: "\\") && isQuoted && !isEscaped
-        }
-        // If a quotation has no end, the quotation may hide directives. The response is not stored.
-        if isQuoted { noStore = true }
-        for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
+        // If a quotation has no end, the added comma is within the quotation. Directives may be
+        // hidden there, and the response is not stored.
+        let members = Grammar.split((line + ",")[...], at: UInt8(ascii: ","))
+        if members.last?.isEmpty == false { noStore = true }
+        for member in members { add(member) }
     }
 
     private mutating func add(_ member: Substring) {

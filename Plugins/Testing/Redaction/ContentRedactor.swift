@@ -106,13 +106,13 @@ final class ContentRedactor {
     private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
         // Text in an unknown charset is searched like text in a charset that extends ASCII, and
         // like bytes, because zeros may separate the characters.
-        guard let coding = try? TextCoding(of: content, labels: [], isCut: isCut),
+        let declared = try? TextCoding(of: content, labels: labels(type), isCut: isCut)
+        guard let coding = declared ?? (try? TextCoding(of: content, labels: [], isCut: isCut)),
             !coding.isForeign || type?.type == "text",
             let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
         else { return bytes(content, isText: false, isCut) ?? content }
         let shown = pass.value(text, isCut: isCut).map(coding.encode) ?? content
-        let isKnown = (try? TextCoding(of: content, labels: labels(type), isCut: isCut)) != nil
-        return isKnown ? shown : bytes(shown, isText: false, isCut) ?? shown
+        return declared != nil ? shown : bytes(shown, isText: false, isCut) ?? shown
     }
 
     private func labels(_ type: MediaType?) -> [String] {
